@@ -168,6 +168,13 @@ Operand Program::input(const std::string& name) const {
   return impl_->operands[static_cast<std::size_t>(found->second)];
 }
 
+std::optional<Operand> Program::output(const std::string& value) const {
+  const auto found = impl_->names.find(value);
+  CONCORD_CHECK(found != impl_->names.end(), ArgumentError, "the program has no output '{}'", value);
+  if (impl_->lowered.value(found->second).layout) return std::nullopt;
+  return impl_->operands[static_cast<std::size_t>(found->second)];
+}
+
 Tensor Program::read(const std::string& value) const {
   const auto found = impl_->names.find(value);
   CONCORD_CHECK(found != impl_->names.end(), ArgumentError,

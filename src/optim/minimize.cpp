@@ -12,7 +12,6 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/optim/exchange.hpp"
 #include "concord/optim/formulas.hpp"
-#include "concord/optim/staged.hpp"
 #include "concord/optim/step_numbers.hpp"
 #include "concord/optim/terms.hpp"
 

@@ -11,6 +11,7 @@
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/optim/exchange.hpp"
+#include "concord/optim/step_numbers.hpp"
 
 namespace concord::optim {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "concord/optim/step_numbers.hpp"
+#include "concord/optim/minimize.hpp"
 
 namespace concord::optim {
 
@@ -27,17 +27,5 @@ struct StagedStep {
 /// change in each run. The random state does not advance: the host says it for each run.
 [[nodiscard]] StagedStep minimize_in_stages(Value loss, const Optimizer& optimizer, const MinimizeOptions& options,
                                             int stages, const StageOf& stage_of);
-
-/// What minimize_in_stages wants of a step, and gets from it.
-struct Staging {
-  int stages;
-  const StageOf& stage_of;
-  std::vector<Assignment> measures = {};
-};
-/// The norm of all gradients and whether they are finite, from what each stage measures of its own.
-[[nodiscard]] Gradients measured_in_stages(const std::vector<Value>& weights, const std::vector<Value>& gradients,
-                                           Staging& staging, bool wants_norm, bool wants_finite);
-/// As minimize, or as minimize_in_stages if `staging` is not null; `options` then has the runs of an update as ranks.
-[[nodiscard]] Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options, Staging* staging);
 
 }  // namespace concord::optim

@@ -2,6 +2,8 @@
 // room.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "concord/ops/loss_terms.hpp"
@@ -72,5 +74,17 @@ struct Gradients {
 
 /// Adds a variable; where another one has its name already, under a free one (Graph::free_name).
 [[nodiscard]] Value state_variable(Graph& graph, Variable variable);
+
+/// What minimize_in_stages wants of a step, and gets from it.
+struct Staging {
+  int stages;
+  const std::function<int(const Value& parameter)>& stage_of;
+  std::vector<Assignment> measures = {};
+};
+/// The norm of all gradients and whether they are finite, from what each stage measures of its own.
+[[nodiscard]] Gradients measured_in_stages(const std::vector<Value>& weights, const std::vector<Value>& gradients,
+                                           Staging& staging, bool wants_norm, bool wants_finite);
+/// As minimize, or as minimize_in_stages if `staging` is not null; `options` then has the runs of an update as ranks.
+[[nodiscard]] Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options, Staging* staging);
 
 }  // namespace concord::optim

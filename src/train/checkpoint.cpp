@@ -8,7 +8,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/timeline.hpp"
-#include "concord/train/gathered.hpp"
+#include "concord/train/state.hpp"
 
 namespace concord::train {
 namespace {

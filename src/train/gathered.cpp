@@ -1,9 +1,8 @@
 // Variables on their way to rank 0, in the order of their names, which is the same on all ranks.
-#include "concord/train/gathered.hpp"
-
 #include <string>
 
 #include "concord/core/check.hpp"
+#include "concord/train/state.hpp"
 #include "concord/train/step_variables.hpp"
 
 namespace concord::train {

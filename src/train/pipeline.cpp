@@ -108,6 +108,10 @@ StageProgram::StageProgram(const PipelineRank& rank, const Traced& traced, const
   const Graph& graph = *traced.graph;
   slots_.push_back(compile_section(graph, parts_.run, variables, options));
   while (slots_.size() < slots) slots_.push_back(slots_.front().twin());
+  from_before_ = wires(parts_.from_before, true);
+  from_behind_ = wires(parts_.from_behind, true);
+  to_behind_ = wires(parts_.to_behind, false);
+  to_before_ = wires(parts_.to_before, false);
   if (parts_.update.assignments.empty()) return;
   CompileOptions without_budget = options;  // nothing is computed again
   without_budget.memory_budget = 0;
@@ -130,23 +134,58 @@ StageProgram::StageProgram(const PipelineRank& rank, const Traced& traced, const
   }
 }
 
-void StageProgram::send(Program& program, const std::vector<Value>& values, int to) const {
+std::vector<StageProgram::Wire> StageProgram::wires(const std::vector<Value>& values, bool lands) const {
+  Device& device = variables_->device();
+  std::vector<Wire> all;
   for (const Value& value : values) {
-    const Tensor tensor = program.read(value);
+    const std::size_t bytes = value.spec().bytes();
+    all.push_back({value.name(), value.spec(), device.allocate_staging(bytes), lands ? device.allocate(bytes) : nullptr,
+                   nullptr, nullptr});
+  }
+  return all;
+}
+
+void StageProgram::send(Program& program, std::vector<Wire>& values, int to) const {
+  Device& device = variables_->device();
+  const EventPtr made = device.record();
+  for (Wire& wire : values) {
+    const std::size_t bytes = wire.spec.bytes();
+    if (const std::optional<Operand> from = program.output(wire.name)) {
+      wire.moved = device.download_async(*from->buffer, from->offset, wire.staging, bytes, made);
+    } else {
+      std::ranges::copy(program.read(wire.name).bytes(), wire.staging->bytes().begin());
+      wire.moved = nullptr;
+    }
+  }
+  device.flush();
+  for (Wire& wire : values) {
+    if (wire.moved) {
+      const timeline::Span span("wait for the device");
+      wire.moved->wait();
+    }
     const timeline::Span span("send to a stage");
-    rank_.group().send(tensor.bytes(), to);
+    rank_.group().send(wire.staging->bytes().first(wire.spec.bytes()), to);
   }
 }
 
-void StageProgram::receive(Program& program, const std::vector<Value>& values, int from) const {
-  for (const Value& value : values) {
-    Tensor tensor = Tensor::unset(value.spec());
+void StageProgram::receive(Program& program, std::vector<Wire>& values, int from) const {
+  Device& device = variables_->device();
+  for (Wire& wire : values) {
+    const std::size_t bytes = wire.spec.bytes();
+    if (wire.moved) wire.moved->wait();
     {
       const timeline::Span span("wait for a stage");
-      rank_.group().receive(tensor.bytes(), from);
+      rank_.group().receive(wire.staging->bytes().first(bytes), from);
     }
-    program.write(value.name(), tensor);
+    wire.moved = device.write_async(*wire.landing, 0, wire.staging, bytes, wire.taken);
   }
+  for (Wire& wire : values) {
+    device.wait_for(wire.moved);
+    const Operand to = program.input(wire.name);
+    device.copy(*wire.landing, 0, *to.buffer, to.offset, wire.spec.bytes());
+  }
+  const EventPtr taken = device.record();
+  for (Wire& wire : values) wire.taken = taken;
 }
 
 void StageProgram::run(const Feed& feed) {

@@ -73,12 +73,12 @@ class StageProgram {
 
   // A step that trains, of the batch in a slot:
   [[nodiscard]] std::size_t slots() const { return slots_.size(); }
-  void receive_forward(std::size_t slot) { receive(slots_[slot], parts_.from_before, rank_.stage() - 1); }
+  void receive_forward(std::size_t slot) { receive(slots_[slot], from_before_, rank_.stage() - 1); }
   void run_forward(std::size_t slot, const Feed& feed);
-  void send_forward(std::size_t slot) { send(slots_[slot], parts_.to_behind, rank_.stage() + 1); }
-  void receive_backward(std::size_t slot) { receive(slots_[slot], parts_.from_behind, rank_.stage() + 1); }
+  void send_forward(std::size_t slot) { send(slots_[slot], to_behind_, rank_.stage() + 1); }
+  void receive_backward(std::size_t slot) { receive(slots_[slot], from_behind_, rank_.stage() + 1); }
   void run_backward(std::size_t slot);
-  void send_backward(std::size_t slot) { send(slots_[slot], parts_.to_before, rank_.stage() - 1); }
+  void send_backward(std::size_t slot) { send(slots_[slot], to_before_, rank_.stage() - 1); }
   /// After all batches of an update: what the stages measure together, and the update. Throws RankLost.
   void end_update();
   /// What was not finite first since `forget_failure`, "the loss"; empty: nothing.
@@ -86,8 +86,17 @@ class StageProgram {
   void forget_failure() { failure_.clear(); }
 
  private:
-  void send(Program& program, const std::vector<Value>& values, int to) const;
-  void receive(Program& program, const std::vector<Value>& values, int from) const;
+  /// The ways of values to or from another stage, through pinned memory.
+  struct Wire {
+    std::string name;
+    TensorSpec spec;
+    StagingPtr staging;
+    BufferPtr landing;  // of what is received: the transfer does not wait for who reads the input
+    EventPtr moved, taken;
+  };
+  [[nodiscard]] std::vector<Wire> wires(const std::vector<Value>& values, bool lands) const;
+  void send(Program& program, std::vector<Wire>& values, int to) const;
+  void receive(Program& program, std::vector<Wire>& values, int from) const;
   void share_numbers();
   void share_measures();
   void send_guests();
@@ -96,6 +105,7 @@ class StageProgram {
   VariablesPtr variables_;
   Parts parts_;
   std::vector<Program> slots_;
+  std::vector<Wire> from_before_, from_behind_, to_behind_, to_before_;
   std::optional<Program> measure_, update_;
   std::vector<Assignment> measures_;  // of all stages
   /// Variables that other stages read: the home sends them after an update.

@@ -19,6 +19,14 @@ void write_place(Program& program, const Place& at, std::int64_t batch) {
   if (program.has_input(kRandomState)) program.write(kRandomState, random_state_of(at.seed, at.epoch, batch));
 }
 
+/// Whether the inputs have a column of streamed samples: those of a stage in the middle have none.
+bool reads_samples(const Source& source, const Program& program) {
+  return std::ranges::any_of(source.features,
+                             [&](const ColumnSpec& column) { return program.has_input(feature_name(column.name)); }) ||
+         std::ranges::any_of(source.labels,
+                             [&](const ColumnSpec& column) { return program.has_input(label_name(column.name)); });
+}
+
 }  // namespace
 
 void PipelineSteps::begin_epoch(std::int64_t done) {
@@ -56,7 +64,7 @@ void PipelineSteps::run_batches(std::int64_t first, std::int64_t end,
       receive();
       program(forward).run_forward(slot(forward), [&](Program& inputs) {
         place(forward);
-        batches_.next(inputs);
+        if (reads_samples(batches_.source(), inputs)) batches_.next(inputs);
         write_place(inputs, state_.at, forward);
       });
       if (!rank.is_last()) program(forward).send_forward(slot(forward));

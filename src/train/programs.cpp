@@ -65,6 +65,7 @@ StepProgramPtr Programs::make_stage(const ProgramKey& key) {
   const Stages stages(order, traced.begins, traced.results());
   pipeline_->note_homes(*traced.graph, stages);
   StageProgram::Parts parts = StageProgram::parts_of(traced, stages, *pipeline_, key.purpose);
+  if (key.plan.rows == 0) parts.measure = parts.update = {};  // those of the full batches end an update
   const VariablesPtr variables =
       weights_.storage_for(*traced.graph, key.averaged, variables_of(*traced.graph, parts.run));
   const bool overlaps = key.purpose == Purpose::train && key.plan.rows > 1;

@@ -52,6 +52,14 @@ decltype(auto) Trainer::with_state(const char* what, Function&& function) const 
 
 namespace train {
 
+/// Weights::evaluated and Weights::persistent of all stages, on rank 0; nothing on the others. Without a pipeline,
+/// those of this device. All ranks call it together. Throws RankLost.
+[[nodiscard]] io::TensorMap gather_evaluated(const TrainerState& state);
+[[nodiscard]] io::TensorMap gather_persistent(const TrainerState& state);
+
+/// Lets rank 0 write a file. In a pipeline, an IoError of rank 0 is one on all ranks, so that all try again.
+void write_on_first_rank(const TrainerState& state, const std::function<void()>& write);
+
 void save_checkpoint(const TrainerState& state, const std::filesystem::path& path, const io::SaveOptions& options = {});
 /// As Trainer::resume. A file that does not fit changes nothing.
 void resume(TrainerState& state, const std::filesystem::path& path);

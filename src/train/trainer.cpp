@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
-#include "concord/train/gathered.hpp"
+#include "concord/train/state.hpp"
 
 namespace concord {
 
