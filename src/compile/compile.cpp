@@ -127,7 +127,7 @@ class LayoutPass {
 
 Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device& device,
                        const CompileOptions& options) {
-  Lowered lowered = lower(graph, section, options.retain == Retain::all);
+  Lowered lowered = lower_section(graph, section, options.retain == Retain::all);
   if (options.part == RunPart::before_exchange) hurry_updates(lowered);
   if (options.fuse && options.retain != Retain::all) {
     fuse(lowered, device);

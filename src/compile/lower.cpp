@@ -178,7 +178,7 @@ std::vector<Assignment> assignments_of(const Graph& graph, RunPart part) {
 }
 
 Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all, RunPart part) {
-  return lower(graph, Section{{outputs.begin(), outputs.end()}, assignments_of(graph, part)}, retains_all);
+  return lower_section(graph, Section{{outputs.begin(), outputs.end()}, assignments_of(graph, part)}, retains_all);
 }
 
 std::vector<VariablePtr> variables_of(const Graph& graph, const Section& section) {
@@ -192,7 +192,7 @@ std::vector<VariablePtr> variables_of(const Graph& graph, const Section& section
   return variables;
 }
 
-Lowered lower(const Graph& graph, const Section& section, bool retains_all) {
+Lowered lower_section(const Graph& graph, const Section& section, bool retains_all) {
   const std::vector<Value>& outputs = section.outputs;
   const std::vector<Assignment>& assignments = section.assignments;
   const Needs needs = needs_of(graph, section);

@@ -73,7 +73,7 @@ struct Section {
 };
 
 /// The nodes that the section needs; as below.
-[[nodiscard]] Lowered lower(const Graph& graph, const Section& section, bool retains_all);
+[[nodiscard]] Lowered lower_section(const Graph& graph, const Section& section, bool retains_all);
 /// Those of the graph's assignments that this part of a run makes.
 [[nodiscard]] std::vector<Assignment> assignments_of(const Graph& graph, RunPart part);
 
