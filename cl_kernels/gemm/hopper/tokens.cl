@@ -14,7 +14,9 @@
 //   LEFT_TURNED             A's rows are adjacent, else its k; RIGHT_TURNED: B's columns are, else its k
 //   TILE_Q, BLOCKS          64, 128, 192 or 256 columns; 1 or 2, with at most 192 columns for 2
 //   STAGES, STAGED          tiles that are loaded ahead; pieces of 64 rows of 128 bytes of results that leave at a time
-//   RESULT_FLOATS           results are floats, with EPILOGUE (gemm/operands.h), else 16-bit numbers, with EPILOGUE_BLOCK
+//   RESULT_FLOATS           results are floats, else 16-bit numbers, whose lines are padded to whole blocks of 8
+//   HAS_EPILOGUE            EPILOGUE (gemm/operands.h) of floats, EPILOGUE_BLOCK of pairs of 16-bit numbers
+//   BLOCK_CHANNELS          2
 //   CUT                     some tiles are cut
 // maps: of A, B and C.
 #include "gemm/hopper/tokens.h"

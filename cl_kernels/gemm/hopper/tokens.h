@@ -148,7 +148,7 @@ static inline uint lane_now(void) {
 // No read of an epilogue waits for a branch: past the edge they repeat others.
 #ifdef RESULT_FLOATS
 #define PIECE_COLUMNS 32
-#ifdef EPILOGUE
+#ifdef HAS_EPILOGUE
 #define FINISH_PAIR(values, r, q)                                \
   (values)[0] = EPILOGUE((values)[0], 0, r, 0, q);               \
   (values)[1] = EPILOGUE((values)[1], 0, r, 0, min(q + 1, columns - 1));
