@@ -3,11 +3,12 @@
 // by messages, all to all or around a ring, beside the backward pass. Rank 0 prints the mean time of a step in
 // nanoseconds.
 //
-//   schedule FILE direct|ring STEPS [PHASES]
+//   schedule FILE direct|ring STEPS [MESSAGES]
 //
-// An exchange has two phases of equal work, each rank's parts to all and their sums to all. PHASES of 1 does only the
-// first. FILE has lines "forward SECONDS", "backward SECONDS" (its end, from the begin of the step), "rest SECONDS"
-// (update and idle time) and "bucket READY BYTES" in the order of the exchange.
+// FILE has lines "backward SECONDS" (its end, from the begin of the step), "rest SECONDS" (update and idle time) and
+// "bucket READY BYTES" in the order of the exchange. An exchange has two phases: the parts of each rank go to all, and
+// the sums of each rank go to all. With MESSAGES, each rank sends only so many in the first phase, and nothing in the
+// second: for numbers of ranks whose whole exchange would take a simulator hours.
 #include <mpi.h>
 
 #include <algorithm>
@@ -80,17 +81,18 @@ class Ranks {
   }
   [[nodiscard]] int rank() const { return rank_; }
 
-  void exchange(double bytes, bool is_ring, int phases) {
+  void exchange(double bytes, bool is_ring, int messages) {
     const auto part = static_cast<int>(std::ceil(bytes / 4 / size_)) * 4;
     if (static_cast<std::size_t>(part) > sent_.size()) {
       sent_.resize(static_cast<std::size_t>(part));
       received_.resize(static_cast<std::size_t>(part));
     }
-    for (int phase = 0; phase < phases; ++phase) {
+    const int count = messages > 0 ? messages : size_ - 1;
+    for (int phase = 0; phase < (messages > 0 ? 1 : 2); ++phase) {
       if (is_ring) {
-        for (int round = 1; round < size_; ++round) swap(part, (rank_ + 1) % size_, (rank_ + size_ - 1) % size_);
+        for (int round = 0; round < count; ++round) swap(part, (rank_ + 1) % size_, (rank_ + size_ - 1) % size_);
       } else {
-        all_to_all(part);
+        all_to_all(part, count);
       }
     }
   }
@@ -102,10 +104,10 @@ class Ranks {
   }
 
   /// To r + 1, r + 2, …; so many messages are on their way that the port never waits for the latency.
-  void all_to_all(int part) {
+  void all_to_all(int part, int count) {
     constexpr int kWindow = 32;
     std::vector<std::array<MPI_Request, 2>> window(kWindow, {MPI_REQUEST_NULL, MPI_REQUEST_NULL});
-    for (int order = 1; order < size_; ++order) {
+    for (int order = 1; order <= count; ++order) {
       std::array<MPI_Request, 2>& oldest = window[static_cast<std::size_t>(order % kWindow)];
       MPI_Waitall(2, oldest.data(), MPI_STATUSES_IGNORE);
       MPI_Irecv(received_.data(), part, MPI_BYTE, (rank_ + size_ - order) % size_, 0, MPI_COMM_WORLD, oldest.data());
@@ -118,11 +120,11 @@ class Ranks {
   std::vector<char> sent_, received_;  // contents do not matter
 };
 
-double step(Ranks& ranks, const Schedule& schedule, bool is_ring, int phases) {
+double step(Ranks& ranks, const Schedule& schedule, bool is_ring, int messages) {
   const double begin = MPI_Wtime();
   for (const Bucket& bucket : schedule.buckets) {
     compute_until(begin + bucket.ready);
-    ranks.exchange(bucket.bytes, is_ring, phases);
+    ranks.exchange(bucket.bytes, is_ring, messages);
   }
   compute_until(begin + schedule.backward);
   compute_until(MPI_Wtime() + schedule.rest);
@@ -134,17 +136,17 @@ double step(Ranks& ranks, const Schedule& schedule, bool is_ring, int phases) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   if (argc != 4 && argc != 5) {
-    std::fputs("usage: schedule FILE direct|ring STEPS [PHASES]\n", stderr);
+    std::fputs("usage: schedule FILE direct|ring STEPS [MESSAGES]\n", stderr);
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   const Schedule schedule = read_schedule(argv[1]);
   const bool is_ring = std::strcmp(argv[2], "ring") == 0;
-  const int steps = std::atoi(argv[3]), phases = argc == 5 ? std::atoi(argv[4]) : 2;
+  const int steps = std::atoi(argv[3]), messages = argc == 5 ? std::atoi(argv[4]) : 0;
   Ranks ranks;
-  if (steps > 1) step(ranks, schedule, is_ring, phases);  // connections are made
+  if (steps > 1) step(ranks, schedule, is_ring, messages);  // connections are made
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
-  for (int i = 0; i < steps; ++i) step(ranks, schedule, is_ring, phases);
+  for (int i = 0; i < steps; ++i) step(ranks, schedule, is_ring, messages);
   const double seconds = (MPI_Wtime() - begin) / std::max(steps, 1);
   if (ranks.rank() == 0) std::puts(std::to_string(std::llround(seconds * 1e9)).c_str());
   MPI_Finalize();
