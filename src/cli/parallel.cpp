@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
 

@@ -83,7 +83,7 @@ void ForwardOrder::place_variables() {
   }
 }
 
-std::vector<ForwardOrder::Reach> ForwardOrder::reaches(std::span<const Value> results) const {
+std::vector<ForwardOrder::Reach> ForwardOrder::reaches(std::span<const Value> results, bool with_updates) const {
   std::map<Value, Reach> all;
   const auto note = [&](const Value& value, std::int32_t reader) {
     const std::int32_t made = place(value);
@@ -93,9 +93,12 @@ std::vector<ForwardOrder::Reach> ForwardOrder::reaches(std::span<const Value> re
     reach.last = std::max(reach.last, reader);
   };
   for (std::int32_t id = 0; id < graph_.size(); ++id) {
+    if (graph_.node(id).pass == Pass::update && !with_updates) continue;
     for (const Value& input : graph_.node(id).inputs) note(input, place(id));
   }
-  for (const Assignment& assignment : graph_.assignments()) note(assignment.value, place(assignment.variable));
+  for (const Assignment& assignment : graph_.assignments()) {
+    if (with_updates) note(assignment.value, place(assignment.variable));
+  }
   for (const Value& result : results) note(result, graph_.size());
   std::vector<Reach> reaches;
   for (const auto& [value, reach] : all) reaches.push_back(reach);

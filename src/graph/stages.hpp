@@ -32,8 +32,9 @@ class ForwardOrder {
     Value value;
     std::int32_t made = 0, first = 0, last = 0;
   };
-  /// Of all values that are computed at a place. `results` are read at the end of the forward pass.
-  [[nodiscard]] std::vector<Reach> reaches(std::span<const Value> results) const;
+  /// Of all values that are computed at a place. `results` are read at the end of the forward pass. Without updates,
+  /// what Pass::update reads does not count: on one device it reads all gradients at once.
+  [[nodiscard]] std::vector<Reach> reaches(std::span<const Value> results, bool with_updates = true) const;
   /// The nodes of the forward pass that read a parameter, in order.
   [[nodiscard]] std::vector<std::int32_t> readers_of_parameters() const;
   /// Whether a value is a variable of the network, such as a weight; not a state of one.

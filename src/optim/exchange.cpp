@@ -53,7 +53,6 @@ Value gather_gradient_of_stage(Value weight, Value part, std::size_t term) {
   const std::string name = fmt::format("stage.{}{}", weight.name(), suffix);
   const Value variable = step_variable(weight.graph(), name, weight.spec(), weight.name());
   gather_early(variable, part);
-  weight.graph().assign(variable, full(weight.graph(), weight.shape(), 0));
   return variable;
 }
 

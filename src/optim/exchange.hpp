@@ -25,6 +25,7 @@ namespace concord::optim {
 /// The last stage adds to it, and the host gives its sums to the others.
 [[nodiscard]] Value gather_numbers(Graph& graph, const std::string& name, std::span<const Value> numbers);
 /// As exchange_gradient for a step in stages: the sum over the runs of an update, where the weight is.
+/// The update must end with 0 in it.
 [[nodiscard]] Value gather_gradient_of_stage(Value weight, Value part, std::size_t term);
 /// Adds a variable that no checkpoint keeps. `of`: the parameter that it belongs to; empty: none.
 [[nodiscard]] Value step_variable(Graph& graph, const std::string& name, const TensorSpec& spec,

@@ -276,7 +276,7 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   const std::vector<Joined> joined = is_exchanged ? join_ranks(graph, terms, options, finite_loss, staging != nullptr)
                                                   : join_runs(graph, terms, options);
   std::vector<Gathered> gathered;
-  std::vector<Value> whole;
+  std::vector<Value> whole, gathered_in_stages;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     Gathered own;
     std::vector<Value> sums;  // by term
@@ -292,6 +292,7 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
         sums.push_back(own.sums.back().second);
       }
     }
+    if (staging != nullptr) gathered_in_stages.insert(gathered_in_stages.end(), sums.begin(), sums.end());
     own.gradient = sums.size() == 1 ? sums[0] : joined_sum(sums, joined);
     whole.push_back(own.gradient);
     gathered.push_back(std::move(own));
@@ -315,6 +316,8 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
       Update(weight, gathered[i++], rule, numbers.parts[p], numbers, options).add();
     }
   }
+  // Behind the updates, which read them, so that it needs no memory.
+  for (const Value& sum : gathered_in_stages) graph.assign(sum, full(graph, sum.shape(), 0));
   // What layers have assigned so far happens only in good runs.
   for (const Assignment& assignment :
        is_exchanged ? assign_before_exchange(graph, earlier, staging != nullptr ? runs_of(options) : options.accumulate)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "concord/core/check.hpp"
 #include "concord/graph/operator.hpp"
@@ -59,7 +60,7 @@ Sums::Sums(const ForwardOrder& order, std::span<const Value> results) {
     }
   }
   for (const Value& value : kept) activations[static_cast<std::size_t>(order.place(value)) + 1] += value.spec().bytes();
-  for (const ForwardOrder::Reach& reach : order.reaches(results)) {
+  for (const ForwardOrder::Reach& reach : order.reaches(results, false)) {
     // Before the places (first, made] it goes back, before (made, last] on.
     across[static_cast<std::size_t>(reach.first) + 1] += reach.value.spec().bytes();
     const auto behind = std::min(static_cast<std::size_t>(reach.last) + 1, places);

@@ -61,7 +61,7 @@ TEST_CASE("train --parallel has the weights of --accumulate, and its checkpoint 
 TEST_CASE("a network that one device does not hold trains on two", "[cli][pipeline]") {
   if (!command_is_there() || !are_two_devices_there()) return;
   // Twelve layers of 2048 by 2048: 192 MiB of weights, and as much for gradients and for momentum.
-  const std::string network = "mlp:depth=12,width=2048", memory = "450000000";
+  const std::string network = "mlp:depth=12,width=2048", memory = "600000000";
   const Arguments how{"--epochs", "1", "--max-steps", "4"};
   const Ended alone =
       run_command(training(network, with(how, {"--device", "opencl:0", "--accumulate", "2"})), two_devices(memory));

@@ -321,3 +321,24 @@ TEST_CASE("a pipeline that cannot be made is refused on all ranks", "[train][col
   check_all(errors_of(3, {.pipeline = {3, 4}}), "at least 3 layers that have parameters; this one has 2");
   check_all(errors_of(2, {.pipeline = {2, 4}}, {.batch = 8, .nan_trace = true}), "nan_trace cannot be used");
 }
+
+TEST_CASE("stages share the memory of a network", "[train][collective][pipeline]") {
+  const Dataset data = data::synthetic(Shape{256}, 3, 32, 2);
+  const MakeTrainer make = [](const DevicePtr& device, const TrainerOptions& options) {
+    nn::Sequential net;
+    for (int i = 0; i < 8; ++i) net.push(nn::Linear{256, 256});
+    return Trainer{std::move(net), loss::cross_entropy, optim::Adam{.lr = 0.001}, device, options};
+  };
+  const DevicePtr device = Device::open(devices()[0]->info().id);
+  Trainer one = make(device, {.seed = 4, .accumulate = 4});
+  one.fit(data, {.batch = 4});
+  std::vector<std::size_t> peaks(2);
+  const auto errors = on_ranks(2, [&](const GroupPtr& group) {
+    const DevicePtr own = Device::open(device->info().id);
+    Trainer trainer = make(own, {.seed = 4, .group = group, .pipeline = {2, 4}});
+    trainer.fit(data, {.batch = 4});
+    peaks[static_cast<std::size_t>(group->rank())] = own->peak_allocated();
+  });
+  CHECK(errors == std::vector<std::string>(2));
+  for (const std::size_t peak : peaks) CHECK(3 * peak < 2 * device->peak_allocated());
+}
