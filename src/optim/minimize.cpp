@@ -48,28 +48,34 @@ struct Gathered {
   std::vector<std::pair<Value, Value>> sums;  // of runs on this device: variables, and what they and this run make
 };
 
+/// The part that is known of a run's weight in a joined gradient, over the number of runs. The loss is multiplied with
+/// it, not the gradients: the kernels that make them stay what they are.
+float share_of_run(const LossTerm& term, const MinimizeOptions& options) {
+  if (term.kind == LossTerm::Kind::total) return 1;  // it is not divided in the end
+  const double weight = term.kind == LossTerm::Kind::mean ? options.weight : 1;
+  return runs_of(options) == 1 ? 1 : static_cast<float>(weight / runs_of(options));
+}
+
 /// Adds what one run adds to a joined gradient to `inputs`: the gradient of one term of the loss, weighted. `unscale`
 /// is empty, or the reciprocal of the loss's scale, which may be another in the next run.
-Scalar part_of_run(std::vector<Value>& inputs, Value gradient, const Joined& joined, int runs, Value unscale) {
+Scalar part_of_run(std::vector<Value>& inputs, Value gradient, const Joined& joined, Value unscale) {
   const auto input = [&](Value value) {
     inputs.push_back(value);
     return scalar::input(static_cast<int>(inputs.size()) - 1);
   };
-  // A total is not divided in the end, so its share must not be here.
-  const double share = joined.kind == LossTerm::Kind::total ? 1 : static_cast<double>(joined.fixed) / runs;
-  Scalar part = input(gradient) * static_cast<float>(share);
+  Scalar part = input(gradient);
   if (joined.weight) part = part * input(joined.weight);
   if (unscale) part = part * input(unscale);
   return part;
 }
 
 /// Of one term of the loss, with what earlier runs have gathered.
-std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Joined& joined, std::size_t term, int runs,
+std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Joined& joined, std::size_t term,
                                         Value unscale) {
   const std::string name = term == 0 ? "accumulated" : fmt::format("accumulated{}", term);
   const Value variable = state_of(weight, name, weight.spec(), 0);
   std::vector<Value> inputs{variable};
-  const Scalar part = part_of_run(inputs, gradient, joined, runs, unscale);
+  const Scalar part = part_of_run(inputs, gradient, joined, unscale);
   return {variable, pointwise("accumulate", inputs, scalar::input(0) + part)};
 }
 
@@ -77,8 +83,8 @@ std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Join
 Value sum_over_ranks(Value weight, Value gradient, const Joined& joined, std::size_t term,
                      const MinimizeOptions& options, Value unscale, bool is_staged) {
   std::vector<Value> inputs;
-  const Scalar part = part_of_run(inputs, gradient, joined, runs_of(options), unscale);
-  const Value weighed = pointwise("weigh", inputs, part);
+  const Scalar part = part_of_run(inputs, gradient, joined, unscale);
+  const Value weighed = inputs.size() == 1 ? gradient : pointwise("weigh", inputs, part);
   return is_staged ? gather_gradient_of_stage(weight, weighed, term)
                    : exchange_gradient(weight, weighed, term, options.accumulate);
 }
@@ -251,7 +257,11 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   }
   const LossScale scale = options.loss_scale > 0 ? add_loss_scale(graph, options) : LossScale{};
   const std::vector<LossTerm> terms = terms_of(loss);
-  const auto scaled = [&](Value value) { return scale.scale ? value * reshape(scale.scale, value.shape()) : value; };
+  const auto scaled = [&](Value value, const LossTerm& term) {
+    const float share = share_of_run(term, options);
+    if (share != 1) value = value * share;
+    return scale.scale ? value * reshape(scale.scale, value.shape()) : value;
+  };
   // Terms that are means over one weight are differentiated as such; a batch of weight 0 has no gradient.
   const bool is_weighted = std::ranges::any_of(terms, [](const LossTerm& term) { return bool(term.weight); });
   Value finite_loss = loss;
@@ -261,13 +271,13 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
       finite_loss = terms[0].value();
       for (std::size_t t = 1; t < terms.size(); ++t) finite_loss = finite_loss + terms[t].value();
     }
-    gradients.push_back(gradient(scaled(finite_loss), weights));
+    gradients.push_back(gradient(scaled(finite_loss, terms[0]), weights));
   } else {
     finite_loss = {};
     for (const LossTerm& term : terms) {
       const Value value = term.value();
       finite_loss = finite_loss ? finite_loss + value : value;
-      gradients.push_back(gradient(scaled(value), weights));
+      gradients.push_back(gradient(scaled(value, term), weights));
     }
   }
   const Scope all(graph, "update");
@@ -287,8 +297,7 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
         sums.push_back(
             sum_over_ranks(weights[i], gradients[t][i], joined[t], t, options, scale.unscale, staging != nullptr));
       } else {
-        own.sums.push_back(
-            gather_gradient(weights[i], gradients[t][i], joined[t], t, options.accumulate, scale.unscale));
+        own.sums.push_back(gather_gradient(weights[i], gradients[t][i], joined[t], t, scale.unscale));
         sums.push_back(own.sums.back().second);
       }
     }

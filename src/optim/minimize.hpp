@@ -48,8 +48,8 @@ struct MinimizeOptions {
   /// if programs that share Variables train different parameters, such as the two networks of a GAN. The states of
   /// parameters keep their names.
   std::string name = {};
-  /// The weight of this program's batch among the runs of an update, for a loss that is a mean over samples. Set it to
-  /// the number of samples if programs with other batch sizes take part.
+  /// The weight of this program's batch among the runs of an update, for a loss that is a mean over samples. If programs
+  /// with other batch sizes take part, set it to the number of samples over that of the usual batch.
   double weight = 1;
 };
 

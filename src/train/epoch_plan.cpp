@@ -36,6 +36,7 @@ EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch, LastBatch last) {
     }
   }
   plan.last.first = plan.samples - plan.last.size;
+  plan.full.full = plan.last.full = plan.full.size;
   CONCORD_CHECK(plan.full.rows < std::int64_t{1} << 24, ArgumentError,
                 "an epoch of {} batches is too long (at most 2^24 - 1); use a larger batch", plan.full.rows);
   return plan;

@@ -14,6 +14,9 @@ struct BatchPlan {
   /// Batches of this size in an epoch. 0: the epoch's last, which is shorter.
   std::int64_t rows = 0;
   std::int64_t first = 0;  // samples of the epoch before them
+  std::int64_t full = 0;   // samples of the epoch's other batches
+  /// Of the batch among those of an update.
+  [[nodiscard]] double weight() const { return full == 0 ? 1 : static_cast<double>(size) / static_cast<double>(full); }
   friend bool operator==(const BatchPlan&, const BatchPlan&) = default;
 };
 

@@ -305,7 +305,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, const StagePlan* plan)
   cut_into_stages(traced, plan);
   if (key.purpose == Purpose::train) {
     optim::MinimizeOptions how = recipe.minimize;
-    how.weight = static_cast<double>(key.plan.size);
+    how.weight = key.plan.weight();
     const Value ok = plan != nullptr ? minimized_in_stages(traced, recipe, how, plan->size())
                                      : optim::minimize(traced.loss, recipe.optimizer, how);
     if (plan != nullptr) {
