@@ -64,6 +64,11 @@ std::vector<DeviceInfo> DevicesOption::devices() const {
 
 void RanksOptions::add(CLI::App& command) {
   devices.add(command);
+  command
+      .add_option("--min-ranks", least,
+                  "When devices are lost, go on with those that are left, if they are at least so many")
+      ->check(CLI::PositiveNumber)
+      ->needs(devices.option);
   CLI::Option* const many =
       command
           .add_option("--nodes", nodes,
@@ -88,6 +93,7 @@ void RanksOptions::add(CLI::App& command) {
 void RanksOptions::set_variables() const {
   if (!exchange.empty()) ::setenv("CONCORD_EXCHANGE", exchange.c_str(), 1);
   if (!interface.empty()) ::setenv("CONCORD_INTERFACE", interface.c_str(), 1);
+  if (least > 0) ::setenv("CONCORD_MIN_RANKS", std::to_string(least).c_str(), 1);
 }
 
 void RanksOptions::launch(const std::vector<std::string>& words) const {
@@ -95,8 +101,11 @@ void RanksOptions::launch(const std::vector<std::string>& words) const {
   for (const DeviceInfo& device : devices.devices()) {
     ranks.push_back({.words = words, .variables = {"CONCORD_DEVICE=" + device.id}, .name = device.id});
   }
+  CONCORD_CHECK(static_cast<std::size_t>(least) <= ranks.size(), ArgumentError,
+                "--min-ranks is {}, but --devices names {}", least, ranks.size());
   std::optional<collective::Machines> machines;
   if (nodes > 1) {
+    CONCORD_CHECK(least == 0, NotSupported, "--min-ranks is for the devices of one machine, not with --nodes");
     CONCORD_CHECK(collective::has_gloo(), NotSupported,
                   "this Concord was built without Gloo, which trainings on several machines need: install libgloo-dev "
                   "and build again");
@@ -104,7 +113,7 @@ void RanksOptions::launch(const std::vector<std::string>& words) const {
     machines = collective::machines_at(rendezvous, nodes);
   }
   std::cout.flush();
-  std::exit(collective::launch(ranks, machines));
+  std::exit(collective::launch(ranks, least, machines));
 }
 
 std::string RanksOptions::device_of_rank() const {

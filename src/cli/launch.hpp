@@ -18,9 +18,10 @@ struct DevicesOption {
   [[nodiscard]] std::vector<DeviceInfo> devices() const;
 };
 
-/// --devices, --nodes, --rendezvous, --interface and --exchange.
+/// --devices, --min-ranks, --nodes, --rendezvous, --interface and --exchange.
 struct RanksOptions {
   DevicesOption devices;
+  int least = 0;  // ranks with which the training goes on when others are lost; 0: all
   int nodes = 1;
   std::string rendezvous, interface, exchange;
   void add(CLI::App& command);

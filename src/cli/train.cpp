@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/dataset.hpp"
+#include "concord/cli/first_rank.hpp"
 #include "concord/cli/launch.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/parallel.hpp"
@@ -128,16 +129,15 @@ Data open_data(TrainArguments& options, const models::Model& model) {
 /// The files of a training. Each is saved in a second place if the first has no room.
 class Files {
  public:
-  Files(const TrainArguments& options, const Trainer& trainer, bool is_silent)
-      : options_(options), trainer_(trainer), is_silent_(is_silent) {}
+  Files(const TrainArguments& options, const Trainer& trainer) : options_(options), trainer_(trainer) {}
 
   void save_weights(const std::string& what) const {
-    if (options_.out.empty() && options_.checkpoint.empty() && !is_silent_) {
+    if (options_.out.empty() && options_.checkpoint.empty() && is_first()) {
       say(fmt::format("{} are not saved: set --out or --checkpoint", what));
     }
     if (options_.out.empty()) return;
     save_somewhere(what, options_.out, [&](const std::filesystem::path& file) { trainer_.save(file); });
-    if (!is_silent_) say(fmt::format("{} are in {}", what, options_.out));
+    if (is_first()) say(fmt::format("{} are in {}", what, options_.out));
   }
 
   /// Saves the weights and the checkpoint after a failed training. Prints a message for each file that cannot be
@@ -162,8 +162,16 @@ class Files {
  private:
   const TrainArguments& options_;
   const Trainer& trainer_;
-  bool is_silent_;
 };
+
+/// On the test set; in batches of the training where the device has no memory for larger ones.
+Metrics tested(Trainer& trainer, const Samples& test, std::int64_t batch) {
+  try {
+    return trainer.evaluate(test);
+  } catch (const OutOfMemory&) {
+    return trainer.evaluate(test, {.batch = batch});
+  }
+}
 
 void say_resumed(const TrainArguments& options, const Trainer& trainer) {
   say(fmt::format("resumed from {} after {} steps", options.resume, trainer.steps_done()));
@@ -208,7 +216,6 @@ void run_train(TrainArguments& options) {
   const io::LoadOptions permitted = options.permit.get();
   const models::Model& model = find_model(options.recipe.training.model);
   const collective::GroupPtr group = collective::group_of_process();
-  const bool is_silent = group && group->rank() > 0;  // the first rank reports for all
   if (!options.resume.empty()) {
     follow_seed(options);
     options.validation.follow(options.resume);
@@ -220,7 +227,7 @@ void run_train(TrainArguments& options) {
   if (!fit.validate) recipe.check_without_validation();
   const DevicePtr device = options.device.open();
   recipe.precision.warn_of(device->info());
-  if (!is_silent) {
+  if (is_first()) {
     const std::string more = group ? fmt::format(" and {} more", group->size() - 1) : "";
     say(fmt::format("{} on {}{}, {}: {} samples{}", model.name, device->info().name, more, data.train->name,
                     data.train->size(), text_of_parts(data)));
@@ -239,16 +246,19 @@ void run_train(TrainArguments& options) {
   }
   if (!options.resume.empty()) {
     trainer.resume(options.resume);
-    if (!is_silent) say_resumed(options, trainer);
+    if (is_first()) say_resumed(options, trainer);
   }
 
   fit.checkpoint = options.checkpoint;
-  if (!options.quiet && !is_silent) fit.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
+  const auto report_by = [&](std::shared_ptr<Callback> callback) {
+    fit.callbacks.push_back(std::make_shared<FirstRankReports>(std::move(callback)));
+  };
+  if (!options.quiet) report_by(std::make_shared<ProgressPrinter>(std::cerr));
   std::shared_ptr<JsonLog> log;
-  if (!options.log.empty() && !is_silent) fit.callbacks.push_back(log = std::make_shared<JsonLog>(options.log));
+  if (!options.log.empty()) report_by(log = std::make_shared<JsonLog>(options.log));
   catch_signals();
   fit.stop = stop_requested;
-  const Files files(options, trainer, is_silent);
+  const Files files(options, trainer);
   const History history = [&] {
     try {
       return trainer.fit(*data.train, fit);
@@ -272,14 +282,14 @@ void run_train(TrainArguments& options) {
   }
   nlohmann::json json = json_of(options, trainer, history);
   if (data.test && !stop_requested()) {  // looked at once, and with --validate split nothing was chosen by it
-    const Metrics metrics = trainer.evaluate(*data.test);
-    if (!options.quiet && !is_silent) say("test: " + text_of(metrics));
-    if (log) log->on_test(metrics);
+    const Metrics metrics = tested(trainer, *data.test, fit.batch);
+    if (!options.quiet && is_first()) say("test: " + text_of(metrics));
+    if (log && is_first()) log->on_test(metrics);
     json["test"] = json_of(metrics);
   }
-  if (options.json && !is_silent) std::cout << json_text(json);
+  if (options.json && is_first()) std::cout << json_text(json);
   if (failure) std::rethrow_exception(failure);
-  if (history.end == History::End::stopped && !is_silent) {
+  if (history.end == History::End::stopped && is_first()) {
     say(fmt::format("stopped after {} step{}{}", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
                     options.checkpoint.empty() ? "; without --checkpoint the training cannot be continued later"
                                                : "; continue with --resume " + options.checkpoint));

@@ -1,6 +1,8 @@
 // What all transports have in common.
 #include "concord/collective/group.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -20,6 +22,20 @@ Part part_of(std::size_t elements, int size, int rank) {
 void Group::all_reduce(std::span<float> values, std::span<const float> start) {
   reduce_scatter(values, start);
   all_gather(std::as_writable_bytes(values), sizeof(float));
+}
+
+GroupPtr Group::survivors() {
+  throw NotSupported(fmt::format("the transport {} cannot go on without a rank", transport()));
+}
+
+int least_ranks() {
+  const std::optional<std::string> text = environment("CONCORD_MIN_RANKS");
+  if (!text) return 0;
+  int ranks = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), ranks);
+  CONCORD_CHECK(error == std::errc{} && end == text->data() + text->size() && ranks > 0, ArgumentError,
+                "CONCORD_MIN_RANKS is '{}'; it must be a whole number above 0", *text);
+  return ranks;
 }
 
 double deadline_seconds() {

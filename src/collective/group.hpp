@@ -51,6 +51,14 @@ class Group {
   /// Waits until all ranks have called it.
   virtual void barrier() = 0;
 
+  /// The ranks that still take part, after an operation of one of them threw RankLost: a new group, in the same order;
+  /// null for a rank that is left alone. Each of them calls it, and waits for those that are not known to be lost, at
+  /// most for the deadline. No other operation of this group may follow. Throws RankLost on a rank that the others have
+  /// gone on without, and NotSupported by a transport that cannot go on.
+  [[nodiscard]] virtual std::shared_ptr<Group> survivors();
+  /// Whether the transport can go on.
+  [[nodiscard]] virtual bool has_survivors() const { return false; }
+
   /// Replaces `values` by the sum over all ranks, in the order of reduce_scatter.
   virtual void all_reduce(std::span<float> values, std::span<const float> start = {});
 
@@ -63,6 +71,14 @@ using GroupPtr = std::shared_ptr<Group>;
 /// was started alone. The first call waits for the other processes. Throws RankLost if they do not come within the
 /// deadline, ArgumentError for contradictory environment variables, and NotSupported if no transport reaches all ranks.
 [[nodiscard]] GroupPtr group_of_process();
+
+/// As group->survivors(). If `group` is that of this process, the survivors are it from now on, and `concord launch`
+/// learns who they are.
+[[nodiscard]] GroupPtr survivors_of(const GroupPtr& group);
+
+/// The number of ranks with which a training goes on when others are lost: $CONCORD_MIN_RANKS, else 0: with all only.
+/// Throws ArgumentError for a value that is not a whole number above 0.
+[[nodiscard]] int least_ranks();
 
 /// The deadline of joining and of each operation in seconds: $CONCORD_DEADLINE, else 300. Throws ArgumentError for a
 /// value that is not a number above 0.

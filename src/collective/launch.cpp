@@ -1,26 +1,24 @@
 // One process for each rank. This process waits for signals: of its children, and those that end it.
 #include "concord/collective/launch.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <optional>
-#include <thread>
 
+#include "concord/collective/child.hpp"
+#include "concord/collective/group.hpp"
 #include "concord/collective/interfaces.hpp"
 #include "concord/collective/store.hpp"
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/json.hpp"
 
 namespace concord::collective {
 namespace {
@@ -58,91 +56,13 @@ class BlockedSignals {
   sigset_t set_{}, before_{};
 };
 
-/// Copies lines from a rank's standard error to that of this process.
-class PrefixedLines {
- public:
-  PrefixedLines(int file, std::string prefix)
-      : thread_([file, prefix = std::move(prefix)] {
-          std::string text;
-          std::array<char, 4096> bytes{};
-          for (;;) {
-            const ssize_t got = ::read(file, bytes.data(), bytes.size());
-            if (got < 0 && errno == EINTR) continue;
-            if (got <= 0) break;
-            text.append(bytes.data(), static_cast<std::size_t>(got));
-            for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
-              std::fputs((prefix + text.substr(0, end + 1)).c_str(), stderr);
-              text.erase(0, end + 1);
-            }
-          }
-          if (!text.empty()) std::fputs((prefix + text + '\n').c_str(), stderr);
-          ::close(file);
-        }) {}
-  PrefixedLines(PrefixedLines&&) = default;
-  ~PrefixedLines() {
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  std::thread thread_;
-};
-
-struct Running {
-  pid_t process = 0;
-  bool has_ended = false;
-  int status = 0;
-  [[nodiscard]] bool failed() const { return has_ended && status != 0; }
-};
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (std::string& text : texts) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
-}
-
-/// Starts a rank with these variables before those of this process. If `errors` is given, its standard error goes there
-/// and its standard output nowhere.
-pid_t start(RankProcess rank, std::vector<std::string> variables, std::optional<int> errors, const sigset_t& signals) {
-  posix_spawn_file_actions_t files{};
-  posix_spawn_file_actions_init(&files);
-  if (errors) {
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, *errors, STDERR_FILENO);
-  }
-  posix_spawnattr_t attributes{};
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  posix_spawnattr_setsigmask(&attributes, &signals);
-  for (char** entry = environ; *entry != nullptr; ++entry) variables.emplace_back(*entry);
-  pid_t process = 0;
-  const int error = ::posix_spawnp(&process, rank.words[0].c_str(), &files, &attributes, pointers(rank.words).data(),
-                                   pointers(variables).data());
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  CONCORD_CHECK(error == 0, IoError, "{} does not start: {}", rank.words[0], std::strerror(error));
-  return process;
-}
-
-std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status))
-    return fmt::format("was ended by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
-  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
-}
-
 class Launch {
  public:
-  Launch(const std::vector<RankProcess>& ranks, const std::optional<Machines>& machines)
-      : ranks_(ranks), machines_(machines), running_(ranks.size()) {}
+  Launch(const std::vector<RankProcess>& ranks, int least, const std::optional<Machines>& machines)
+      : ranks_(ranks), least_(least), machines_(machines) {}
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
-  ~Launch() {
-    signal_all(SIGKILL);
-    for (Running& rank : running_) {
-      if (rank.process > 0 && !rank.has_ended) ::waitpid(rank.process, nullptr, 0);
-    }
-  }
+  ~Launch() { signal_all(SIGKILL); }
 
   int run() {
     const auto is_interrupted = [this] {
@@ -162,10 +82,11 @@ class Launch {
       if (meeting_) static_cast<void>(meeting_->tell({.by_interrupt = false, .failure = error.what()}));
       throw;
     }
-    while (!all_have_ended() || must_tell()) {
+    while (!std::ranges::all_of(running_, &Child::has_ended) || must_tell()) {
       const std::optional<siginfo_t> signal = signals_.next(std::chrono::milliseconds(200));
       if (signal && signal->si_signo != SIGCHLD) pass_on(*signal);
       look();
+      end_left_out();
       tell_others();
       hear_others();
       end_the_others();
@@ -174,12 +95,12 @@ class Launch {
       meeting_->finish(is_interrupted);
       hear_others();
     }
-    lines_.clear();  // what the ranks have written comes before the message
+    for (Child& rank : running_) rank.finish_output();  // it comes before the message
     if (first_failed_ && was_interrupted_) {
-      const int status = running_[*first_failed_].status;
+      const int status = running_[*first_failed_].status();
       if (WIFEXITED(status) && WEXITSTATUS(status) == kInterrupted) return kInterrupted;
     }
-    if (first_failed_ && failure_.empty()) failure_ = text_of_failure();  // of an interrupted training
+    if (first_failed_ && failure_.empty()) failure_ = text_of_failure(*first_failed_);  // of an interrupted training
     if (!failure_.empty()) std::fputs(fmt::format("concord: {}\n", failure_).c_str(), stderr);
     const bool has_failed = first_failed_ || !failure_.empty();
     if (was_interrupted_) return has_failed || is_by_others_ ? kInterrupted : 0;
@@ -188,7 +109,7 @@ class Launch {
 
  private:
   void start_rank(std::size_t rank) {
-    const std::size_t number = rank + static_cast<std::size_t>(first_rank());
+    const int number = first_rank() + static_cast<int>(rank);
     std::vector<std::string> variables = ranks_[rank].variables;
     variables.push_back(fmt::format("RANK={}", number));
     variables.push_back(fmt::format("LOCAL_RANK={}", rank));
@@ -197,37 +118,55 @@ class Launch {
     variables.push_back(fmt::format("MASTER_ADDR={}", machines_ ? machines_->host : "127.0.0.1"));
     variables.push_back(fmt::format("MASTER_PORT={}", machines_ ? machines_->port : store_->port()));
     variables.push_back(fmt::format("{}={}", kStoreVariable, ::getpid()));
-    std::optional<int> errors;
-    if (number > 0) {
-      std::array<int, 2> ends{};
-      CONCORD_CHECK(::pipe2(ends.data(), O_CLOEXEC) == 0, IoError, "no pipe to rank {}: {}", number,
-                    std::strerror(errno));
-      errors = ends[1];
-      lines_.emplace_back(ends[0], fmt::format("[rank {}] ", number));
-    }
-    running_[rank].process = start(ranks_[rank], std::move(variables), errors, signals_.before());
-    if (errors) ::close(*errors);
+    running_.emplace_back(ChildStart{.words = ranks_[rank].words,
+                                     .variables = std::move(variables),
+                                     .rank = number,
+                                     .blocked = signals_.before()},
+                          first_);
   }
 
   [[nodiscard]] int first_rank() const { return meeting_ ? meeting_->first_rank() : 0; }
 
   void look() {
     for (std::size_t rank = 0; rank < running_.size(); ++rank) {
-      Running& one = running_[rank];
-      if (one.has_ended || ::waitpid(one.process, &one.status, WNOHANG) != one.process) continue;
-      one.has_ended = true;
-      if (!one.failed() || first_failed_) continue;
+      Child& one = running_[rank];
+      if (one.is_stopped_for(deadline_)) one.send(SIGKILL);
+      if (!one.look() || !one.failed()) continue;
+      if (are_enough() && !was_interrupted_) {
+        std::fputs(fmt::format("concord: {}; the others go on\n", text_of_failure(rank)).c_str(), stderr);
+        continue;
+      }
+      if (first_failed_) continue;
       first_failed_ = rank;
       if (!failure_.empty()) continue;  // another machine's
       failed_at_ = Clock::now();
-      if (!meeting_) failure_ = text_of_failure();
+      if (!meeting_) failure_ = text_of_failure(rank);
     }
   }
 
-  [[nodiscard]] std::string text_of_failure() const {
+  /// Whether the training may go on without the ranks that have failed.
+  [[nodiscard]] bool are_enough() const {
+    return least_ > 0 && std::ranges::count_if(running_, [](const Child& one) { return !one.failed(); }) >= least_;
+  }
+
+  /// Kills ranks that the others have gone on without. A stopped one would never end, and keeps the memory of its
+  /// device.
+  void end_left_out() {
+    const std::optional<std::string> text = store_ ? store_->find(survivors_name(losses_ + 1)) : std::nullopt;
+    if (!text) return;
+    ++losses_;
+    const auto survivors = parse_json(*text, "the ranks that are left").get<std::vector<int>>();
+    first_ = survivors.at(0);
+    for (std::size_t rank = 0; rank < running_.size(); ++rank) {
+      const bool goes_on = std::ranges::find(survivors, static_cast<int>(rank)) != survivors.end();
+      if (!goes_on) running_[rank].send(SIGKILL);
+    }
+  }
+
+  [[nodiscard]] std::string text_of_failure(std::size_t rank) const {
     const std::string where = meeting_ ? fmt::format(" on {}", host_name()) : std::string();
-    return fmt::format("rank {} ({}{}) {}", first_rank() + static_cast<int>(*first_failed_),
-                       ranks_[*first_failed_].name, where, how_it_ended(running_[*first_failed_].status));
+    return fmt::format("rank {} ({}{}) {}", first_rank() + static_cast<int>(rank), ranks_[rank].name, where,
+                       running_[rank].how_it_ended());
   }
 
   /// Whether the other machines do not know yet that a rank of this one has failed.
@@ -236,9 +175,9 @@ class Launch {
   /// A rank that ended by itself may have missed one of another machine, which that machine then tells about.
   void tell_others() {
     if (!must_tell()) return;
-    const bool was_killed = WIFSIGNALED(running_[*first_failed_].status);
+    const bool was_killed = WIFSIGNALED(running_[*first_failed_].status());
     if (was_killed || Clock::now() - failed_at_ > kMissed)
-      hear(meeting_->tell({.by_interrupt = false, .failure = text_of_failure()}));
+      hear(meeting_->tell({.by_interrupt = false, .failure = text_of_failure(*first_failed_)}));
   }
 
   void hear_others() {
@@ -275,35 +214,29 @@ class Launch {
   }
 
   void signal_all(int signal) const {
-    for (const Running& rank : running_) {
-      if (rank.process > 0 && !rank.has_ended) ::kill(rank.process, signal);
-    }
-  }
-
-  [[nodiscard]] bool all_have_ended() const {
-    for (const Running& rank : running_) {
-      if (!rank.has_ended) return false;
-    }
-    return true;
+    for (const Child& rank : running_) rank.send(signal);
   }
 
   const std::vector<RankProcess>& ranks_;
+  const int least_;  // ranks with which it goes on; 0: all
   const std::optional<Machines>& machines_;
+  const std::chrono::duration<double> deadline_{deadline_seconds()};
   const BlockedSignals signals_;         // before any thread starts
   std::optional<StoreServer> store_;     // of one machine
   std::unique_ptr<Rendezvous> meeting_;  // of several
-  std::vector<Running> running_;
-  std::vector<PrefixedLines> lines_;
-  std::optional<std::size_t> first_failed_;  // of this machine
+  FirstRank first_ = 0;
+  std::vector<Child> running_;
+  std::optional<std::size_t> first_failed_;  // of this machine; that the others do not go on without
   std::string failure_;                      // what all machines name
   Clock::time_point failed_at_;
+  int losses_ = 0;  // how often the ranks went on without some
   bool was_interrupted_ = false, is_by_others_ = false, has_terminated_ = false;
 };
 
 }  // namespace
 
-int launch(const std::vector<RankProcess>& ranks, const std::optional<Machines>& machines) {
-  return Launch(ranks, machines).run();
+int launch(const std::vector<RankProcess>& ranks, int least, const std::optional<Machines>& machines) {
+  return Launch(ranks, least, machines).run();
 }
 
 }  // namespace concord::collective

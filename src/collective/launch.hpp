@@ -21,12 +21,17 @@ struct RankProcess {
 /// torchrun: RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 /// - Rank 0 has the input and output of this process. The standard output of the others is dropped, and each line of
 ///   their standard error comes after "[rank 1] ".
-/// - When one rank fails, the others have some seconds to end by themselves; then they are ended.
+/// - When one rank fails, the others have some seconds to end by themselves; then they are ended. With `least` above 0
+///   that is so when fewer than `least` ranks are left; before, they go on. The standard output is that of the first
+///   rank that is left.
+/// - A rank that is stopped for the deadline (deadline_seconds) is killed.
 /// - SIGINT and SIGTERM go on to all ranks. All ranks end when this process is killed.
 /// With several machines, each calls this, and all of them end together: a failure or a signal on one ends the ranks of
-/// all. Rank 0 is on the machine that serves the store.
-/// Returns 0 if all ranks succeed, else 1 after a message on standard error that names the first rank that failed; 130
-/// if a signal ended the ranks. Throws IoError if a program does not start, and what Rendezvous::meet throws.
-[[nodiscard]] int launch(const std::vector<RankProcess>& ranks, const std::optional<Machines>& machines = {});
+/// all; `least` is 0. Rank 0 is on the machine that serves the store.
+/// Returns 0 if all ranks succeed, or `least` of them; else 1 after a message on standard error that names the first
+/// rank that failed; 130 if a signal ended the ranks. Throws IoError if a program does not start, and what
+/// Rendezvous::meet throws.
+[[nodiscard]] int launch(const std::vector<RankProcess>& ranks, int least = 0,
+                         const std::optional<Machines>& machines = {});
 
 }  // namespace concord::collective

@@ -1,12 +1,9 @@
-// The transport `host`: memory that the ranks of one machine share. Internal to the library.
+// SharedMemory: memory of several processes. Internal to the library.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <filesystem>
-#include <memory>
-#include <vector>
-
-#include "concord/collective/group.hpp"
+#include <span>
 
 namespace concord::collective {
 
@@ -32,13 +29,5 @@ class SharedMemory {
   int file_ = -1;
   std::span<std::byte> bytes_;
 };
-
-/// The size of the block for a group of so many ranks.
-[[nodiscard]] std::size_t shared_bytes(int size);
-/// A rank of the group whose block this is; `memory` must be of shared_bytes(size).
-[[nodiscard]] GroupPtr make_shared_group(std::shared_ptr<SharedMemory> memory, int rank, int size,
-                                         std::chrono::duration<double> deadline);
-/// The ranks of a group within this process, one for each of `size` threads.
-[[nodiscard]] std::vector<GroupPtr> make_groups_of_threads(int size, std::chrono::duration<double> deadline);
 
 }  // namespace concord::collective

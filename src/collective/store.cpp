@@ -112,6 +112,13 @@ StoreServer::StoreServer(Reach reach, std::uint16_t port)
 StoreServer::StoreServer(const std::string& address, std::uint16_t port)
     : state_(std::make_unique<State>(tcp::endpoint(boost::asio::ip::make_address(address), port))) {}
 StoreServer::~StoreServer() = default;
+
+std::optional<std::string> StoreServer::find(const std::string& name) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->texts.find(name);
+  return found == state_->texts.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::uint16_t StoreServer::port() const { return state_->acceptor.local_endpoint().port(); }
 
 struct Store::Connection {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace concord::collective {
@@ -21,6 +22,8 @@ class StoreServer {
   StoreServer& operator=(const StoreServer&) = delete;
   ~StoreServer();
   [[nodiscard]] std::uint16_t port() const;
+  /// The text of this name, if there is one.
+  [[nodiscard]] std::optional<std::string> find(const std::string& name) const;
 
  private:
   struct State;

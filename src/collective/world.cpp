@@ -12,12 +12,13 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "concord/collective/gloo.hpp"
 #include "concord/collective/group.hpp"
 #include "concord/collective/interfaces.hpp"
-#include "concord/collective/shared_memory.hpp"
+#include "concord/collective/shared_group.hpp"
 #include "concord/collective/store.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
@@ -207,15 +208,55 @@ std::string wanted_transport() {
   return wanted;
 }
 
+namespace {
+
+/// The group of this process, and which ranks of the start are in it.
+struct Membership {
+  std::mutex mutex;
+  bool is_known = false;
+  GroupPtr group;
+  std::optional<World> world;
+  int losses = 0;  // how often it went on without ranks
+};
+
+Membership& membership() {
+  static Membership one;
+  return one;
+}
+
+/// Tells the launcher which ranks of the start go on.
+void tell_launcher(const World& world, int losses, const GroupPtr& group) {
+  if (!world.has_store) return;
+  std::vector<int> ranks(group ? static_cast<std::size_t>(group->size()) : 1);
+  ranks[group ? static_cast<std::size_t>(group->rank()) : 0] = world.rank;
+  if (group) group->all_gather(std::as_writable_bytes(std::span(ranks)), sizeof(int));
+  if (group && group->rank() > 0) return;
+  static_cast<void>(Store(world.host, world.port, std::chrono::duration<double>(deadline_seconds()))
+                        .set(survivors_name(losses), nlohmann::json(ranks).dump()));
+}
+
+}  // namespace
+
+std::string survivors_name(int losses) { return fmt::format("survivors{}", losses); }
+
 GroupPtr group_of_process() {
-  static std::mutex mutex;
-  static GroupPtr group;
-  static bool is_known = false;
-  const std::lock_guard lock(mutex);
-  if (is_known) return group;
-  if (const std::optional<World> world = world_of_environment()) group = join(*world);
-  is_known = true;
-  return group;
+  Membership& own = membership();
+  const std::lock_guard lock(own.mutex);
+  if (own.is_known) return own.group;
+  own.world = world_of_environment();
+  if (own.world) own.group = join(*own.world);
+  own.is_known = true;
+  return own.group;
+}
+
+GroupPtr survivors_of(const GroupPtr& group) {
+  GroupPtr next = group->survivors();
+  Membership& own = membership();
+  const std::lock_guard lock(own.mutex);
+  if (group != own.group) return next;
+  own.group = next;
+  tell_launcher(*own.world, ++own.losses, next);
+  return next;
 }
 
 }  // namespace concord::collective

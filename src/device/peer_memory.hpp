@@ -37,6 +37,8 @@ class PeerMemory {
   /// the deadline, the result of this and of all later sums is NaN.
   [[nodiscard]] virtual EventPtr sum(std::size_t first, std::size_t count, const Buffer* start, std::size_t started,
                                      const EventPtr& after) = 0;
+  /// Lets sums that wait for another rank end now, as after the deadline: this one's results are NaN from here on.
+  virtual void give_up() = 0;
   /// Waits for the sums. Returns the rank that did not come, or -1.
   [[nodiscard]] virtual int lost_rank() = 0;
 };

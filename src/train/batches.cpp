@@ -1,6 +1,7 @@
 // Where the batches of a fit come from.
 #include "concord/train/batches.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "concord/data/pixel_moves.hpp"
@@ -49,7 +50,8 @@ void Batches::open(const EpochPlan& plan) {
 void Batches::begin_epoch(std::vector<std::int32_t> order, std::int64_t done) {
   const std::int64_t epoch = state_.at.epoch;
   if (stream_) {
-    order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(done * plan_.full.size));
+    const std::int64_t samples = std::min(done * plan_.full.size, plan_.samples);  // the last batch may be smaller
+    order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(samples));
     stream_->start(std::move(order), epoch);
     return;
   }

@@ -217,4 +217,19 @@ void Exchange::require_all_ranks() {
   }
 }
 
+void Exchange::give_up() {
+  for (Bucket& bucket : buckets_) {
+    if (bucket.peer) bucket.peer->give_up();
+    if (!bucket.summed.valid()) continue;
+    try {
+      bucket.summed.get();
+    } catch (const RankLost&) {  // as those before it
+    }
+  }
+}
+
+void Exchange::unbind() {
+  for (const Slot& slot : slots_) variables_->erase(slot.name);
+}
+
 }  // namespace concord::train

@@ -37,6 +37,10 @@ class Exchange {
   void finish();
   /// Throws RankLost if a rank was missing in a sum on the device: `sum` does not wait for that.
   void require_all_ranks();
+  /// A rank is lost: sums on the device end now, and are NaN. Waits for those on the host, which end soon.
+  void give_up();
+  /// Takes its memory from the variables, which have no values then.
+  void unbind();
   /// How the numbers go from rank to rank: "peer" for kernels that read the memory of other devices, else the group's
   /// transport.
   [[nodiscard]] std::string transport() const { return buckets_[0].peer ? "peer" : group_->transport(); }

@@ -18,6 +18,7 @@
 #include "concord/train/pipeline_update.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/step_variables.hpp"
+#include "concord/train/survivors.hpp"
 
 namespace concord {
 namespace {
@@ -28,12 +29,6 @@ constexpr double kReportSeconds = 0.2;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// The shape of the first column of features; empty where there is none, which is an error later.
-Shape first_sample(const Samples& data) {
-  const std::vector<ColumnSpec> columns = data.feature_specs();
-  return columns.empty() ? Shape{} : columns[0].spec.shape;
-}
-
 /// One call of fit.
 class Fit {
  public:
@@ -42,6 +37,9 @@ class Fit {
 
  private:
   void build();
+  /// An epoch, also where ranks are lost in it. Returns false if it was stopped before its end.
+  bool train_epoch_with_survivors();
+  void go_on_without(const RankLost& lost);
   bool train_epoch();
   void begin_epoch();
   /// The steps of one update of all ranks, from batch `first` of the epoch on.
@@ -54,6 +52,8 @@ class Fit {
   void report_steps(Clock::time_point& start, std::int64_t first_batch);
   void finish_epoch(double seconds, std::int64_t samples);
   void check_finite();
+  /// Waits for the device. Returns false after a step that it has not applied, and moves back to that one.
+  bool is_at_applied_step();
   /// The part of these seconds of the epoch in which the device waited for samples.
   [[nodiscard]] double waiting_part(double seconds) const;
   /// Of the epoch so far, of so many samples.
@@ -89,7 +89,7 @@ Fit::Fit(Trainer& trainer, TrainerState& state, const Samples& data, const FitOp
       data_(data),
       options_(options),
       checkpoint_(absolute_path(options.checkpoint)),
-      sample_(first_sample(data)),
+      sample_(train::mixed_sample(data)),
       steps_(state.weights.variables(), kTrainRole),
       validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
   train::check_fit(state.recipe, state.options, data, options);
@@ -97,6 +97,7 @@ Fit::Fit(Trainer& trainer, TrainerState& state, const Samples& data, const FitOp
   own_plan_ = state.ranks.own_plan(plan_);
   at_.require_fits(plan_);
   train::check_batches(state.recipe, data, plan_);
+  train::check_survivors(state);
   if (options.validate) {
     train::check_fits(state.recipe, *options.validate, train::Purpose::evaluate, 1, options.metrics);
   }
@@ -149,13 +150,17 @@ bool Fit::stop_wanted() const {
 
 void Fit::check_finite() {
   const timeline::Span span("wait for the loss");
-  const bool is_good = steps_.are_finite();
   if (programs_.full->exchange) programs_.full->exchange->require_all_ranks();
-  if (stage_) return stage_->require_finite(is_good);
-  if (is_good) return;
-  // The device has not applied the bad step, so everything is as before it.
-  at_.move_to(plan_, state_.ranks.size() * steps_.batches_done());
+  if (stage_) return stage_->require_finite(steps_.are_finite());
+  if (is_at_applied_step()) return;
   failed_step_->explain();
+}
+
+bool Fit::is_at_applied_step() {
+  if (steps_.are_finite()) return true;
+  // The device has not applied the bad step, so everything is as before it.
+  at_.move_to(plan_, state_.ranks.batches_of_all(steps_.batches_done(), plan_));
+  return false;
 }
 
 double Fit::waiting_part(double seconds) const {
@@ -199,6 +204,7 @@ void Fit::run_update(std::int64_t first) {
   const train::Ranks& ranks = state_.ranks;
   const std::int64_t end = std::min(first + at_.accumulate, plan_.batches());
   train::StepProgram& step = *programs_.full;  // the exchange and the update are the same for all batch sizes
+  if (ranks.are_uneven()) steps_.place_run(first + ranks.rank());
   if (first + ranks.rank() >= end) step.exchange->begin_with_nothing();
   for (std::int64_t batch = first + ranks.rank(); batch < end; batch += ranks.size()) {
     run_batch(batch, batch + ranks.size() >= end);
@@ -208,7 +214,34 @@ void Fit::run_update(std::int64_t first) {
   at_.move_to(plan_, end);
 }
 
-/// Returns false if it was stopped before its end.
+bool Fit::train_epoch_with_survivors() {
+  for (;;) {
+    try {
+      if (at_.epoch == target_epoch_) return true;  // another rank has ended the last epoch
+      if (!programs_.full) build();
+      return train_epoch();
+    } catch (const RankLost& lost) {
+      if (train::least_ranks(state_) == 0) throw;
+      go_on_without(lost);
+    }
+  }
+}
+
+void Fit::go_on_without(const RankLost& lost) {
+  const timeline::Span span("go on without ranks");
+  if (programs_.full && programs_.full->exchange) programs_.full->exchange->give_up();
+  is_at_applied_step();
+  const std::int64_t before = at_.step;
+  failed_step_.reset();
+  batches_.reset();
+  programs_ = {};
+  train::go_on_with_survivors(state_, lost);
+  steps_left_ -= at_.step - before;
+  own_plan_ = state_.ranks.own_plan(plan_);
+  steps_ = {state_.weights.variables(), kTrainRole};
+  steps_.place_rank(at_.batches_done(plan_), at_.batches_done(plan_));
+}
+
 bool Fit::train_epoch() {
   const timeline::Span span("epoch");
   begin_epoch();
@@ -253,8 +286,7 @@ bool Fit::train_epoch() {
 void Fit::finish_epoch(double seconds, std::int64_t samples) {
   EpochReport report;
   report.loss = loss_so_far(plan_.samples);
-  at_.end_epoch();
-  report.epoch = at_.epoch;
+  report.epoch = at_.epoch + 1;
   report.epochs = target_epoch_;
   report.steps = at_.step;
   report.rate = static_cast<double>(steps_.rate());
@@ -266,8 +298,9 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
     report.validation =
         train::evaluate_within_memory(state_, *options_.validate, validation_batch_, options_.batch, options_.metrics);
     state_.ranks.share(*report.validation);
-    at_.losses.push_back(report.validation->loss);
   }
+  at_.end_epoch();  // from here on nothing is lost with a rank
+  if (report.validation) at_.losses.push_back(report.validation->loss);
   history_.epochs.push_back(report);
   if (!checkpoint_.empty()) train::save_checkpoint(state_, checkpoint_);
   for (const auto& callback : options_.callbacks) callback->on_epoch(training_, report);
@@ -283,13 +316,13 @@ History Fit::run() {
   if (options_.early_stopping) best_.emplace(state_.weights, *options_.early_stopping);
   for (const auto& callback : options_.callbacks) callback->on_begin(training_);
   while (at_.epoch < target_epoch_) {
-    if (!train_epoch()) {
+    if (!train_epoch_with_survivors()) {
       history_.end = History::End::stopped;
       if (at_.position > 0) history_.stopped_loss = loss_so_far(at_.position);
       if (!checkpoint_.empty()) train::save_checkpoint(state_, checkpoint_);
       break;
     }
-    if (best_ && !best_->worth_going_on(history_.epochs.back())) {
+    if (best_ && !history_.epochs.empty() && !best_->worth_going_on(history_.epochs.back())) {
       history_.end = History::End::early;
       break;
     }
@@ -303,44 +336,12 @@ History Fit::run() {
   return std::move(history_);
 }
 
-/// That a fit runs, for as long as it does.
-class InFit {
- public:
-  /// Throws ArgumentError where one does already.
-  explicit InFit(TrainerState& state) : state_(state) {
-    CONCORD_CHECK(!state.is_in_fit, ArgumentError,
-                  "fit is called within a fit of the same Trainer, perhaps in a callback; call it after that one "
-                  "returns (TrainingControl::stop ends it)");
-    state.is_in_fit = true;
-  }
-  InFit(const InFit&) = delete;
-  InFit& operator=(const InFit&) = delete;
-  ~InFit() {
-    state_.is_in_fit = false;
-    state_.resident.keep({});
-  }
-
- private:
-  TrainerState& state_;
-};
-
-/// Lets the process's hook replace the fit.
-void ask_hook(const TrainerState& state, const Samples& data, const FitOptions& options) {
-  const train::FitHook hook = train::fit_hook;
-  if (hook == nullptr) return;
-  TrainerOptions trainer = state.options;
-  trainer.seed = state.at.seed;
-  const train::Recipe& recipe = state.recipe;
-  if (!hook({*recipe.network, recipe.objective, recipe.optimizer, trainer, data, options})) return;
-  throw FitReplaced("the training was compared on devices instead of run, as `concord compare` asked");
-}
-
 }  // namespace
 
 History Trainer::fit(const Samples& data, const FitOptions& options) {
   return with_state("training", [&](TrainerState& state) {
-    const InFit in_fit(state);
-    ask_hook(state, data, options);
+    const train::InFit in_fit(state);
+    train::ask_fit_hook(state, data, options);
     return Fit(*this, state, data, options).run();
   });
 }

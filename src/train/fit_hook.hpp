@@ -10,6 +10,10 @@
 #include "concord/train/objective.hpp"
 #include "concord/train/options.hpp"
 
+namespace concord {
+struct TrainerState;
+}
+
 namespace concord::train {
 
 /// A training that a Trainer is about to run. Nothing in it has been checked yet.
@@ -27,5 +31,8 @@ using FitHook = bool (*)(const FitTask&);
 
 /// The hook of this process. Every fit calls it first. Null if there is none.
 inline constinit std::atomic<FitHook> fit_hook = nullptr;  // other files set it before main
+
+/// Lets the hook replace the fit. Throws FitReplaced if it does.
+void ask_fit_hook(const TrainerState& state, const Samples& data, const FitOptions& options);
 
 }  // namespace concord::train

@@ -95,6 +95,11 @@ MixedBatch mix(Graph& graph, const BatchValues& batch) {
   return result;
 }
 
+Shape mixed_sample(const Samples& samples) {
+  const std::vector<ColumnSpec> columns = samples.feature_specs();
+  return columns.empty() ? Shape{} : columns[0].spec.shape;
+}
+
 void write_mixing(Variables& variables, const Mixing& mixing, const Shape& image, std::uint64_t seed,
                   std::uint32_t epoch, std::int64_t batch) {
   const Philox words(seed, philox_purpose("train.mix"), epoch);

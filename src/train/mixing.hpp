@@ -25,6 +25,10 @@ struct MixedBatch {
 };
 [[nodiscard]] MixedBatch mix(Graph& graph, const BatchValues& batch);
 
+/// The shape of what is mixed in a sample, its first column of features; empty where there is none, which is an error
+/// elsewhere.
+[[nodiscard]] Shape mixed_sample(const Samples& samples);
+
 /// Writes how batch `batch` of an epoch is mixed: its shares and the rectangle of CutMix, from Philox(seed,
 /// "train.mix", epoch). `image` is the shape of a sample.
 void write_mixing(Variables& variables, const Mixing& mixing, const Shape& image, std::uint64_t seed,

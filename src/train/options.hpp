@@ -71,6 +71,10 @@ struct TrainerOptions {
   collective::GroupPtr group = nullptr;
   /// Not with `accumulate`. Needs as many ranks as stages.
   Pipeline pipeline = {};
+  /// When ranks are lost, `fit` goes on from the last update with those that are left, if they are at least so many.
+  /// An update keeps its number of batches, so the training has the same results up to rounding, and more time. 0:
+  /// collective::least_ranks; if that is 0 too, fit throws RankLost.
+  int min_ranks = 0;
 };
 
 /// Ends a training when its validation stops improving. Needs FitOptions::validate. `resume` starts the count again.

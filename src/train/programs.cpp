@@ -20,6 +20,12 @@ void Programs::drop(const std::string& source_id) {
   programs_.remove_if([&](const auto& entry) { return entry.first.source.id == source_id; });
 }
 
+void Programs::clear() {
+  programs_.clear();
+  if (exchange_) exchange_->unbind();
+  exchange_.reset();
+}
+
 CompileOptions Programs::options_of(Purpose purpose) const {
   return {.precision = options_.precision, .memory_budget = purpose == Purpose::train ? options_.memory_budget : 0};
 }

@@ -58,6 +58,8 @@ class Programs {
   /// The programs of an epoch; `key` but for its plan. An OutOfMemory says the largest batch that fits,
   /// a NotSupported the largest that is possible, where one is.
   [[nodiscard]] EpochPrograms of_epoch(ProgramKey key, const EpochPlan& plan);
+  /// Forgets all programs, and what their ranks exchange.
+  void clear();
   /// Forgets the programs that read this source.
   void drop(const std::string& source_id);
 

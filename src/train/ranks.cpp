@@ -14,7 +14,7 @@ EpochPlan Ranks::own_plan(const EpochPlan& plan) const {
                 plan.full.rows, plan.full.size, size());
   EpochPlan own = plan;
   own.full.rows = own_batches(plan.full.rows);
-  if (plan.full.rows % size() != rank()) own.last = {};
+  if (!owns(plan.full.rows)) own.last.size = 0;
   own.samples = own.full.rows * own.full.size + own.last.size;
   own.last.first = own.samples - own.last.size;
   return own;
@@ -23,13 +23,20 @@ EpochPlan Ranks::own_plan(const EpochPlan& plan) const {
 std::vector<std::int32_t> Ranks::own_rows(const EpochPlan& plan, std::span<const std::int32_t> order) const {
   if (!divide_batches()) return {order.begin(), order.end()};
   std::vector<std::int32_t> own;
-  for (std::int64_t batch = rank(); batch < plan.batches(); batch += size()) {
+  for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
+    if (!owns(batch)) continue;
     const auto first = static_cast<std::size_t>(batch * plan.full.size);
     const std::int64_t count = batch < plan.full.rows ? plan.full.size : plan.last.size;
     const std::span<const std::int32_t> rows = order.subspan(first, static_cast<std::size_t>(count));
     own.insert(own.end(), rows.begin(), rows.end());
   }
   return own;
+}
+
+std::int64_t Ranks::batches_of_all(std::int64_t own, const EpochPlan& plan) const {
+  if (!divide_batches()) return own;
+  const std::int64_t each = own_of_update(update_);
+  return std::min((own + each - 1) / each * update_, plan.batches());
 }
 
 void Ranks::require_equal(std::span<const Agreed> values) const {

@@ -1,7 +1,7 @@
 // Ranks: the place of a trainer among the ranks of a training on several devices. Internal to the library.
 //
-// The batches of an epoch go to the ranks in turn: of N ranks, rank r trains on batches r, r + N, r + 2N, …. One batch
-// of each rank, times TrainerOptions::accumulate, makes an update.
+// The batches of an update go to the ranks in turn: of N ranks, rank r trains on its batches r, r + N, r + 2N, …. An
+// update has one batch of each rank, times TrainerOptions::accumulate; where ranks were lost, as many as before.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,10 @@ struct Agreed {
 
 class Ranks {
  public:
-  /// `group` is null for a trainer on its own. `in_stages`: each rank has a part of the network, not of the batches.
-  explicit Ranks(collective::GroupPtr group, bool in_stages = false)
-      : group_(std::move(group)), in_stages_(in_stages) {}
+  /// `group` is null for a trainer on its own. `update` is the number of batches of an update of all ranks.
+  /// `in_stages`: each rank has a part of the network, not of the batches.
+  Ranks(collective::GroupPtr group, std::int64_t update, bool in_stages = false)
+      : group_(std::move(group)), update_(update), in_stages_(in_stages) {}
 
   [[nodiscard]] bool are_several() const { return group_ != nullptr; }
   /// Whether each trains on other batches.
@@ -41,10 +42,17 @@ class Ranks {
   [[nodiscard]] EpochPlan own_plan(const EpochPlan& plan) const;
   /// Of `order`, the samples of the whole epoch, those of this rank's batches.
   [[nodiscard]] std::vector<std::int32_t> own_rows(const EpochPlan& plan, std::span<const std::int32_t> order) const;
-  /// This rank's batches among the first `batches`.
+  /// This rank's batches among the first `batches` of an epoch.
   [[nodiscard]] std::int64_t own_batches(std::int64_t batches) const {
-    return divide_batches() ? (batches + size() - 1 - rank()) / size() : batches;
+    if (!divide_batches()) return batches;
+    return batches / update_ * own_of_update(update_) + own_of_update(batches % update_);
   }
+  /// The batches of an epoch that are done, of all ranks, when this one's updates have used so many of its own.
+  [[nodiscard]] std::int64_t batches_of_all(std::int64_t own, const EpochPlan& plan) const;
+  /// The batches of a rank in an update.
+  [[nodiscard]] int most_of_update() const { return static_cast<int>((update_ + size() - 1) / size()); }
+  /// Whether some ranks have more batches in an update than others.
+  [[nodiscard]] bool are_uneven() const { return update_ % size() != 0; }
 
   /// Throws ArgumentError on all ranks if one of these is not the same on all; they are named in the same order.
   void require_equal(std::span<const Agreed> values) const;
@@ -56,7 +64,14 @@ class Ranks {
   void wait() const;
 
  private:
+  [[nodiscard]] bool owns(std::int64_t batch) const { return batch % update_ % size() == rank(); }
+  /// Among the first batches of an update.
+  [[nodiscard]] std::int64_t own_of_update(std::int64_t batches) const {
+    return (batches + size() - 1 - rank()) / size();
+  }
+
   collective::GroupPtr group_;
+  std::int64_t update_;
   bool in_stages_;
 };
 

@@ -1,6 +1,7 @@
 // What a Trainer holds, by what owns it, and what is done with all of it. Internal to the room.
 #pragma once
 
+#include "concord/core/check.hpp"
 #include "concord/core/exclusive.hpp"
 #include "concord/core/host_memory.hpp"
 #include "concord/train/place.hpp"
@@ -28,10 +29,12 @@ struct TrainerState {
   TrainerState& operator=(const TrainerState&) = delete;
   ~TrainerState() = default;
 
-  const train::Recipe recipe;
+  // survivors.cpp changes what depends on the ranks.
+  train::Recipe recipe;
   const DevicePtr device;
-  const TrainerOptions options;
-  const train::Ranks ranks{options.group, options.pipeline.is_on()};
+  TrainerOptions options;
+  train::Ranks ranks{options.group, std::int64_t{recipe.minimize.accumulate} * recipe.minimize.ranks,
+                     options.pipeline.is_on()};
   std::optional<train::PipelineRank> pipeline;  // of a network in stages
   train::Weights weights{device, options};
   train::Programs programs{recipe, options, weights, pipeline ? &*pipeline : nullptr};
@@ -59,6 +62,26 @@ namespace train {
 
 /// Lets rank 0 write a file. In a pipeline, an IoError of rank 0 is one on all ranks, so that all try again.
 void write_on_first_rank(const TrainerState& state, const std::function<void()>& write);
+/// That a fit runs, for as long as it does.
+class InFit {
+ public:
+  /// Throws ArgumentError where one does already.
+  explicit InFit(TrainerState& state) : state_(state) {
+    CONCORD_CHECK(!state.is_in_fit, ArgumentError,
+                  "fit is called within a fit of the same Trainer, perhaps in a callback; call it after that one "
+                  "returns (TrainingControl::stop ends it)");
+    state.is_in_fit = true;
+  }
+  InFit(const InFit&) = delete;
+  InFit& operator=(const InFit&) = delete;
+  ~InFit() {
+    state_.is_in_fit = false;
+    state_.resident.keep({});
+  }
+
+ private:
+  TrainerState& state_;
+};
 
 void save_checkpoint(const TrainerState& state, const std::filesystem::path& path, const io::SaveOptions& options = {});
 /// As Trainer::resume. A file that does not fit changes nothing.

@@ -37,10 +37,14 @@ void StepVariables::place_rank(std::int64_t own_batches, std::int64_t next_run) 
   const Tensor cursor = Tensor::of<std::int32_t>(Shape{1}, std::vector{static_cast<std::int32_t>(own_batches)});
   variables_->write(cursor_name(role_), cursor);
   variables_->write(kUpdatedCursor, cursor);
-  if (!variables_->contains(kRandomState, VariableRole::random)) return;
-  Tensor random = variables_->read(kRandomState);
-  random.values<std::int32_t>()[2] = static_cast<std::int32_t>(next_run % optim::kMostSteps);
-  variables_->write(kRandomState, random);
+  random_ = variables_->contains(kRandomState, VariableRole::random) ? variables_->read(kRandomState) : Tensor();
+  place_run(next_run);
+}
+
+void StepVariables::place_run(std::int64_t next_run) {
+  if (random_.elements() == 0) return;
+  random_.values<std::int32_t>()[2] = static_cast<std::int32_t>(next_run % optim::kMostSteps);
+  variables_->write(kRandomState, random_);
 }
 
 void StepVariables::set_rate(float rate) {

@@ -31,6 +31,8 @@ class StepVariables {
   /// Where a stage of a network stands: the cursor counts updates from here on, and the sums of the loss go on from
   /// what they are.
   void place_stage(std::span<const LossTerm::Kind> terms);
+  /// For a rank whose next run is not the one that the device expects. After place_rank.
+  void place_run(std::int64_t next_run);
   /// The learning rate of the next step. Written where it changes.
   void set_rate(float rate);
   [[nodiscard]] float rate() const { return rate_; }
@@ -50,7 +52,8 @@ class StepVariables {
  private:
   VariablesPtr variables_;
   std::string role_;
-  float rate_ = NAN;  // on the device
+  float rate_ = NAN;    // on the device
+  Tensor random_ = {};  // the random state of this rank; empty if there is none
   std::optional<bool> flush_;
 };
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "concord/collective/gloo.hpp"
-#include "concord/collective/shared_memory.hpp"
+#include "concord/collective/shared_group.hpp"
 #include "concord_test.hpp"
 
 namespace concord::test {

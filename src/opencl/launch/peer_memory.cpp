@@ -135,6 +135,14 @@ class NvidiaPeerMemory final : public PeerMemory {
     return event;
   }
 
+  void give_up() override {
+    const auto own = static_cast<std::uint32_t>(rank_) + 1;
+    // On a queue of its own: the kernel that reads it is in the way on the others.
+    check(clEnqueueWriteBuffer(context_.transfer_queue().get(), lost_.get(), CL_TRUE, 0, sizeof own, &own, 0, nullptr,
+                               nullptr),
+          "clEnqueueWriteBuffer", name_);
+  }
+
   [[nodiscard]] int lost_rank() override {
     std::uint32_t lost = 0;
     check(clEnqueueReadBuffer(queue(), lost_.get(), CL_TRUE, 0, sizeof lost, &lost, 0, nullptr, nullptr),

@@ -1,0 +1,98 @@
+// The ranks that are left differ by one update at most: some had the sums of all when a rank was lost, others had not.
+#include "concord/train/survivors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/optim/minimize.hpp"
+
+namespace concord::train {
+namespace {
+
+/// Of all ranks, by rank.
+template <class T>
+std::vector<T> gathered(collective::Group& group, const T& own) {
+  std::vector<T> all(static_cast<std::size_t>(group.size()));
+  all[static_cast<std::size_t>(group.rank())] = own;
+  group.all_gather(std::as_writable_bytes(std::span(all)), sizeof(T));
+  return all;
+}
+
+void broadcast(collective::Group& group, int root, Place& at) {
+  std::array<std::int64_t, 8> numbers{
+      at.epoch,       at.step,  at.updates, at.position,
+      at.first_epoch, at.batch, at.samples, static_cast<std::int64_t>(at.losses.size())};
+  group.broadcast(std::as_writable_bytes(std::span(numbers)), root);
+  std::vector<double> losses = at.losses;
+  losses.resize(static_cast<std::size_t>(numbers[7]));
+  group.broadcast(std::as_writable_bytes(std::span(losses)), root);
+  at.epoch = numbers[0];
+  at.step = numbers[1];
+  at.updates = numbers[2];
+  at.position = numbers[3];
+  at.first_epoch = numbers[4];
+  at.batch = numbers[5];
+  at.samples = numbers[6];
+  at.losses = std::move(losses);
+}
+
+/// Gives all ranks the place and the variables of the one that has done most.
+void adopt_latest(TrainerState& state) {
+  collective::Group& group = *state.ranks.group();
+  const std::vector<std::pair<std::int64_t, std::int64_t>> done =
+      gathered(group, std::pair(state.at.step, state.at.epoch));
+  const auto most = std::ranges::max_element(done);
+  if (*most == *std::ranges::min_element(done)) return;
+  const auto root = static_cast<int>(most - done.begin());
+  Place at = state.at;
+  broadcast(group, root, at);
+  io::TensorMap tensors = state.weights.persistent();
+  for (auto& [name, tensor] : tensors) group.broadcast(tensor.bytes(), root);
+  // Nothing is taken over before everything is here.
+  for (const auto& [name, tensor] : tensors) state.weights.variables()->write(name, tensor);
+  state.at = std::move(at);
+}
+
+}  // namespace
+
+int least_ranks(const TrainerState& state) {
+  return state.options.min_ranks > 0 ? state.options.min_ranks : collective::least_ranks();
+}
+
+void check_survivors(const TrainerState& state) {
+  const collective::GroupPtr& group = state.ranks.group();
+  if (!group || least_ranks(state) == 0) return;
+  CONCORD_CHECK(!state.pipeline, NotSupported,
+                "a pipeline cannot go on without a stage; leave --min-ranks and TrainerOptions::min_ranks out");
+  CONCORD_CHECK(group->has_survivors(), NotSupported,
+                "ranks that exchange by {} cannot go on when one is lost; leave --min-ranks and "
+                "TrainerOptions::min_ranks out",
+                group->transport());
+}
+
+void go_on_with_survivors(TrainerState& state, const RankLost& lost) {
+  const int before = state.ranks.size();
+  const collective::GroupPtr group = collective::survivors_of(state.ranks.group());
+  const int size = group ? group->size() : 1;
+  CONCORD_CHECK(size >= least_ranks(state), RankLost, "{}; of {} devices {} are left, and the training needs {}",
+                lost.what(), before, size, least_ranks(state));
+  state.programs.clear();
+  state.options.group = group;
+  state.ranks = Ranks(group, state.at.accumulate);
+  state.recipe.minimize.ranks = size;
+  state.recipe.minimize.accumulate = state.ranks.most_of_update();
+  if (group) adopt_latest(state);
+  // Sums without a rank were not finite.
+  state.weights.variables()->write(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
+  if (state.ranks.rank() > 0) return;
+  log(LogLevel::warning, fmt::format("{}; the training goes on after step {} with {} of {} devices", lost.what(),
+                                     state.at.step, size, before));
+}
+
+}  // namespace concord::train

@@ -1,0 +1,20 @@
+// Going on with fewer ranks. Internal to the room.
+#pragma once
+
+#include "concord/core/error.hpp"
+#include "concord/train/state.hpp"
+
+namespace concord::train {
+
+/// The ranks with which this training goes on when others are lost (TrainerOptions::min_ranks); 0: it does not.
+[[nodiscard]] int least_ranks(const TrainerState& state);
+
+/// Throws NotSupported if the training is to go on when ranks are lost, and cannot.
+void check_survivors(const TrainerState& state);
+
+/// Makes the ranks that are left those of the training, at the last update that one of them has made: all have its
+/// weights, states and place after it. An update keeps its number of batches. Programs are forgotten; `state.at` must
+/// be what the device has done. All ranks that are left call it after `lost`. Throws RankLost if they are too few.
+void go_on_with_survivors(TrainerState& state, const RankLost& lost);
+
+}  // namespace concord::train

@@ -1,0 +1,82 @@
+// Trainings by the command that go on when a rank is killed or stopped.
+#include <filesystem>
+
+#include "cli/process.hpp"
+#include "concord/io/safetensors.hpp"
+#include "concord_test.hpp"
+#include "files.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+const Environment kTwoDevices{{"POCL_DEVICES", "pthread pthread"}, {"CONCORD_DEADLINE", "4"}};
+
+bool are_two_devices_there() {
+  if (run_command({"devices", "--json"}, kTwoDevices).out.find("\"opencl:1\"") != std::string::npos) return true;
+  WARN("skipped: there is no PoCL with two devices");
+  return false;
+}
+
+const Arguments kTraining{"train", "mlp", "--data", "random,samples=200", "--batch", "12", "--epochs", "40",
+                          "--validate", "none"};
+
+/// A line of shell that sends `signal` to this process, as rank `rank`, when the log has five epochs.
+std::string signals_rank(int rank, const std::string& signal, const std::string& log) {
+  return fmt::format(
+      "if [ $RANK = {} ]; then (while [ \"$(wc -l < {})\" -lt 5 ]; do sleep 0.02; done; kill -{} $$) & fi; exec \"$@\"",
+      rank, log, signal);
+}
+
+Ended run_and_lose(int rank, const std::string& signal, const TemporaryFolder& folder, const std::string& out) {
+  const std::string log = folder / ("log" + signal + std::to_string(rank));
+  write_file(log, "");
+  Arguments words{"launch", "--devices", "opencl:0,opencl:1", "--min-ranks", "1", "--", "sh", "-c",
+                  signals_rank(rank, signal, log), "sh", command_path()};
+  words = with(words, kTraining);
+  return run_command(with(words, {"--out", out, "--log", log, "--json"}), kTwoDevices);
+}
+
+}  // namespace
+
+TEST_CASE("a training goes on when a rank is killed or stopped, with the same weights", "[cli][collective]") {
+  if (!command_is_there() || !are_two_devices_there()) return;
+  const TemporaryFolder folder;
+  const std::string one = folder / "one.safetensors", out = folder / "out.safetensors";
+  const Ended alone =
+      run_command(with(kTraining, {"--device", "opencl:0", "--accumulate", "2", "--out", one}), kTwoDevices);
+  INFO(alone.err);
+  REQUIRE(alone.code == 0);
+  const auto weights = [](const std::string& file) {
+    std::map<std::string, std::vector<float>> all;
+    for (const auto& [name, tensor] : io::read_safetensors(file).tensors) {
+      all[name].assign(tensor.values<float>().begin(), tensor.values<float>().end());
+    }
+    return all;
+  };
+  for (const std::string signal : {"KILL", "STOP"}) {
+    for (const int rank : {0, 1}) {
+      INFO(signal << " to rank " << rank);
+      std::filesystem::remove(out);
+      const Ended ended = run_and_lose(rank, signal, folder, out);
+      INFO(ended.err);
+      CHECK(ended.code == 0);
+      CHECK_THAT(ended.err, contains(fmt::format("rank {} (opencl:{}) was ended by signal 9", rank, rank)) &&
+                                contains("goes on after step") && contains("with 1 of 2 devices"));
+      CHECK_THAT(ended.out, contains("\"devices\": 1"));  // of the rank that is left
+      REQUIRE(std::filesystem::exists(out));
+      CHECK((weights(out) == weights(one)));
+    }
+  }
+}
+
+TEST_CASE("train --min-ranks: wrong numbers are refused", "[cli][collective]") {
+  if (!command_is_there() || !are_two_devices_there()) return;
+  const auto refused = [](const Arguments& more) { return run_command(with(kTraining, more), kTwoDevices); };
+  const Ended many = refused({"--devices", "opencl:0,opencl:1", "--min-ranks", "3"});
+  CHECK(many.code == 1);
+  CHECK_THAT(many.err, contains("--min-ranks is 3, but --devices names 2"));
+  CHECK(refused({"--devices", "opencl:0,opencl:1", "--min-ranks", "0"}).code == 2);
+  CHECK(refused({"--min-ranks", "1"}).code == 2);
+}
