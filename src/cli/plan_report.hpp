@@ -22,9 +22,9 @@ struct PlanReport {
   const plan::RecordedStep& step;
   plan::Setting setting;  // of the last prediction
   std::optional<KnownLink> inside, between;
-  std::vector<plan::Prediction> predictions;  // by ranks
-  std::size_t best_bucket = 0;                // for the most ranks
-  plan::Prediction best;                      // with it
+  std::vector<plan::Prediction> predictions = {};  // by ranks
+  std::size_t best_bucket = 0;                     // for the most ranks
+  plan::Prediction best = {};                      // with it
 };
 
 [[nodiscard]] std::string plan_table(const PlanReport& report);
