@@ -1,5 +1,8 @@
 // Trainings by the command that go on when a rank is killed or stopped.
+#include <fmt/format.h>
+
 #include <filesystem>
+#include <map>
 
 #include "cli/process.hpp"
 #include "concord/io/safetensors.hpp"
@@ -19,8 +22,8 @@ bool are_two_devices_there() {
   return false;
 }
 
-const Arguments kTraining{"train", "mlp", "--data", "random,samples=200", "--batch", "12", "--epochs", "40",
-                          "--validate", "none"};
+const Arguments kTraining{"train", "mlp",      "--data", "random,samples=200", "--batch",
+                          "12",    "--epochs", "40",     "--validate",         "none"};
 
 /// A line of shell that sends `signal` to this process, as rank `rank`, when the log has five epochs.
 std::string signals_rank(int rank, const std::string& signal, const std::string& log) {
@@ -32,8 +35,10 @@ std::string signals_rank(int rank, const std::string& signal, const std::string&
 Ended run_and_lose(int rank, const std::string& signal, const TemporaryFolder& folder, const std::string& out) {
   const std::string log = folder / ("log" + signal + std::to_string(rank));
   write_file(log, "");
-  Arguments words{"launch", "--devices", "opencl:0,opencl:1", "--min-ranks", "1", "--", "sh", "-c",
-                  signals_rank(rank, signal, log), "sh", command_path()};
+  Arguments words{"launch",      "--devices",   "opencl:0,opencl:1",
+                  "--min-ranks", "1",           "--",
+                  "sh",          "-c",          signals_rank(rank, signal, log),
+                  "sh",          command_path()};
   words = with(words, kTraining);
   return run_command(with(words, {"--out", out, "--log", log, "--json"}), kTwoDevices);
 }
@@ -75,7 +80,7 @@ TEST_CASE("train --min-ranks: wrong numbers are refused", "[cli][collective]") {
   if (!command_is_there() || !are_two_devices_there()) return;
   const auto refused = [](const Arguments& more) { return run_command(with(kTraining, more), kTwoDevices); };
   const Ended many = refused({"--devices", "opencl:0,opencl:1", "--min-ranks", "3"});
-  CHECK(many.code == 1);
+  CHECK(many.code == 2);
   CHECK_THAT(many.err, contains("--min-ranks is 3, but --devices names 2"));
   CHECK(refused({"--devices", "opencl:0,opencl:1", "--min-ranks", "0"}).code == 2);
   CHECK(refused({"--min-ranks", "1"}).code == 2);
