@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 #include <vector>
@@ -26,6 +27,9 @@ namespace concord::collective {
 namespace {
 
 using GlooClock = std::chrono::steady_clock;
+
+/// How long the store is asked who was lost first: its machine may be the lost one.
+constexpr std::chrono::duration<double> kLastWords{2};
 
 /// Holds signals back from this thread, and from those that it starts. Gloo writes to sockets without a guard: where
 /// the other end is gone, SIGPIPE would end the process.
@@ -208,6 +212,7 @@ class GlooMessages final : public Messages {
     const std::string entered = options_.prefix + "lost";
     std::string text = fmt::format("{} {}", names_[static_cast<std::size_t>(other)], how);
     try {
+      store_->set_deadline(std::min(options_.deadline, kLastWords));
       if (!store_->set(entered, text)) text = store_->get(entered, std::chrono::milliseconds(0));
     } catch (const RankLost&) {  // the store is lost too
     }

@@ -20,6 +20,8 @@ namespace {
 
 using MeetingClock = std::chrono::steady_clock;
 
+/// How long a machine tries to tell the others why it ends: the one with the store may be lost.
+constexpr std::chrono::duration<double> kLastWordsOfMachine{2};
 constexpr std::chrono::milliseconds kTick{200};  // between looks at signals
 
 struct Node {
@@ -197,6 +199,7 @@ void Rendezvous::watch() {
 
 Rendezvous::End Rendezvous::tell(const End& end) {
   try {
+    store_->set_deadline(std::min(std::chrono::duration<double>(deadline_seconds()), kLastWordsOfMachine));
     if (!store_->set("end", text_of(end))) return end_of(store_->get("end", std::chrono::milliseconds(0)));
   } catch (const RankLost&) {  // the machine with the store is lost
   }

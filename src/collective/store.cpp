@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <condition_variable>
@@ -129,8 +130,8 @@ struct Store::Connection {
 
   /// Until the deadline, and some seconds more in which the server may answer that there is nothing.
   void start_time() {
-    stream.expires_after(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(deadline + std::chrono::duration<double>(5)));
+    const std::chrono::duration<double> more(5);
+    stream.expires_after(std::chrono::duration_cast<std::chrono::nanoseconds>(deadline + std::min(deadline, more)));
   }
   void require_answer() {
     CONCORD_CHECK(stream, RankLost, "the store at {}:{}, where the processes of the training meet, has hung up: {}",
@@ -168,6 +169,8 @@ Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double>
 }
 
 Store::~Store() = default;
+
+void Store::set_deadline(std::chrono::duration<double> deadline) { connection_->deadline = deadline; }
 
 std::string Store::own_address() const { return connection_->stream.socket().local_endpoint().address().to_string(); }
 

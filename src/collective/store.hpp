@@ -47,6 +47,9 @@ class Store {
   /// The same for a time that is shorter than the deadline; 0: the text that is there now.
   [[nodiscard]] std::string get(const std::string& name, std::chrono::milliseconds patience);
 
+  /// From now on: how long each operation waits. For the last words of a training whose network may be gone.
+  void set_deadline(std::chrono::duration<double> deadline);
+
   /// The address, as numbers, by which this machine reaches the store.
   [[nodiscard]] std::string own_address() const;
 

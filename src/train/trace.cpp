@@ -2,6 +2,7 @@
 #include "concord/train/trace.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "concord/core/check.hpp"
 #include "concord/core/utf8.hpp"
@@ -133,9 +134,13 @@ void count_update_of_stages(Graph& graph, const LossParts& parts, Value cursor, 
 }
 
 /// As count_batch for a step of several ranks: the sums of the loss are those of all ranks, the cursor is this rank's.
-void count_batch_of_rank(Graph& graph, const LossParts& parts, Value cursor, Value ok, int accumulate) {
+void count_batch_of_rank(Graph& graph, const std::vector<LossTerm>& terms, std::int64_t batch, Value cursor, Value ok,
+                         int accumulate) {
+  std::optional<PassScope> early(std::in_place, graph, Pass::update);  // they go out before the first gradients
+  const LossParts parts(terms, batch);
   const std::vector<std::string>& names = parts.names;
   const Value sums = optim::exchange_numbers(graph, kExchangedCounts, parts.numbers, accumulate);
+  early.reset();
   Counting counting;
   const Scalar good = counting.input(ok);
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -311,7 +316,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, const StagePlan* plan)
     if (plan != nullptr) {
       count_update_of_stages(graph, LossParts(terms, key.plan.size), batch.cursor, ok);
     } else if (how.ranks > 1) {
-      count_batch_of_rank(graph, LossParts(terms, key.plan.size), batch.cursor, ok, how.accumulate);
+      count_batch_of_rank(graph, terms, key.plan.size, batch.cursor, ok, how.accumulate);
     } else {
       count_batch(graph, terms, role, batch.cursor, key.plan.size, ok);
     }
