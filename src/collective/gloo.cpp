@@ -231,7 +231,9 @@ bool has_gloo() { return true; }
 
 GroupPtr make_gloo_group(std::shared_ptr<Store> store, const GlooOptions& options) {
   auto messages = std::make_unique<GlooMessages>(std::move(store), options);
-  return make_message_group(std::move(messages), options.rank, options.size, "gloo");
+  GroupPtr group = make_message_group(std::move(messages), options.rank, options.size, "gloo");
+  group->barrier();  // a rank that leaves at once would look lost to those that still connect
+  return group;
 }
 
 }  // namespace concord::collective
