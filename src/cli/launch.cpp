@@ -65,8 +65,9 @@ std::vector<DeviceInfo> DevicesOption::devices() const {
 void RanksOptions::add(CLI::App& command) {
   devices.add(command);
   command
-      .add_option("--min-ranks", least,
-                  "When devices are lost, go on with those that are left, if they are at least so many")
+      .add_option(
+          "--min-ranks", least,
+          "When devices are lost, go on with those that are left, on all machines, if they are at least so many")
       ->check(CLI::PositiveNumber)
       ->needs(devices.option);
   CLI::Option* const many =
@@ -101,11 +102,10 @@ void RanksOptions::launch(const std::vector<std::string>& words) const {
   for (const DeviceInfo& device : devices.devices()) {
     ranks.push_back({.words = words, .variables = {"CONCORD_DEVICE=" + device.id}, .name = device.id});
   }
-  CONCORD_CHECK(static_cast<std::size_t>(least) <= ranks.size(), ArgumentError,
+  CONCORD_CHECK(nodes > 1 || static_cast<std::size_t>(least) <= ranks.size(), ArgumentError,
                 "--min-ranks is {}, but --devices names {}", least, ranks.size());
   std::optional<collective::Machines> machines;
   if (nodes > 1) {
-    CONCORD_CHECK(least == 0, NotSupported, "--min-ranks is for the devices of one machine, not with --nodes");
     CONCORD_CHECK(collective::has_gloo(), NotSupported,
                   "this Concord was built without Gloo, which trainings on several machines need: install libgloo-dev "
                   "and build again");

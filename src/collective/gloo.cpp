@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "concord/collective/interfaces.hpp"
+#include "concord/collective/survivors.hpp"
 #include "concord/core/json.hpp"
 
 namespace concord::collective {
@@ -80,6 +81,7 @@ class GlooMessages final : public Messages {
  public:
   GlooMessages(std::shared_ptr<Store> store, GlooOptions options)
       : store_(std::move(store)), options_(std::move(options)), names_(static_cast<std::size_t>(options_.size)) {
+    store_->leave_behind(left_name(options_.prefix, options_.rank), "1");
     open();
     for (int other = 0; other < options_.size; ++other) {
       if (other != options_.rank) connect(other);
@@ -98,6 +100,29 @@ class GlooMessages final : public Messages {
   }
   PendingPtr receive(int from, std::uint64_t number, std::span<std::byte> bytes) override {
     return begin(from, number, bytes, Direction::in);
+  }
+
+  GroupPtr survivors() override {
+    {
+      const HeldSignals held(HeldSignals::Which::broken_pipe);
+      links_.clear();  // those that wait for this rank learn that it goes on
+    }
+    GlooOptions next = options_;
+    std::string failure;
+    for (int tries = options_.size; tries > 0; --tries) {  // a rank may be lost while they connect
+      const std::shared_ptr<Store> store = store_of_survivors();
+      const std::vector<int> ranks = agree_on_survivors(*store, next.prefix, next.rank, next.size, options_.deadline);
+      next.rank = static_cast<int>(std::ranges::find(ranks, next.rank) - ranks.begin());
+      next.size = static_cast<int>(ranks.size());
+      next.prefix += "next/";
+      if (next.size == 1) return nullptr;
+      try {
+        return make_gloo_group(store, next);
+      } catch (const RankLost& error) {
+        failure = error.what();
+      }
+    }
+    throw RankLost(fmt::format("the ranks that are left do not connect: {}", failure));
   }
 
  private:
@@ -179,9 +204,20 @@ class GlooMessages final : public Messages {
     }
   }
 
+  /// A connection that is not late, as the one on which last words were spoken may be.
+  [[nodiscard]] std::shared_ptr<Store> store_of_survivors() const {
+    try {
+      return store_->again(options_.deadline);
+    } catch (const RankLost& error) {
+      throw RankLost(
+          fmt::format("{}{}, and no rank goes on without it", lost_.empty() ? "" : lost_ + "; ", error.what()));
+    }
+  }
+
   [[nodiscard]] std::string entry(int from, int to) const { return fmt::format("{}{}to{}", options_.prefix, from, to); }
 
   PendingPtr begin(int other, std::uint64_t number, std::span<std::byte> bytes, Direction direction) {
+    if (!lost_.empty()) throw RankLost(lost_);  // at once, by whatever connection
     const Link& link = links_[number % links_.size()];
     // The two directions between two ranks have slots of their own.
     const bool is_upwards = (direction == Direction::out) == (options_.rank < other);
@@ -216,12 +252,14 @@ class GlooMessages final : public Messages {
       if (!store_->set(entered, text)) text = store_->get(entered, std::chrono::milliseconds(0));
     } catch (const RankLost&) {  // the store is lost too
     }
+    lost_ = text;
     throw RankLost(text);
   }
 
   std::shared_ptr<Store> store_;
   GlooOptions options_;
   std::vector<Link> links_;
+  mutable std::string lost_;        // what this rank has noticed of a lost one
   std::vector<std::string> names_;  // of the ranks, for messages of errors
 };
 

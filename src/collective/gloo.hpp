@@ -22,8 +22,9 @@ struct GlooOptions {
   std::string prefix;  // of the group's names in the store; another one for each group
 };
 
-/// A rank of a group over TCP. Blocks until all ranks are connected. Throws RankLost if one of them does not come
-/// within the deadline, and NotSupported without Gloo.
+/// A rank of a group over TCP, which can go on without others while the machine of the store is there. Blocks until all
+/// ranks are connected. Throws RankLost if one of them does not come within the deadline, and NotSupported without
+/// Gloo.
 [[nodiscard]] GroupPtr make_gloo_group(std::shared_ptr<Store> store, const GlooOptions& options);
 
 }  // namespace concord::collective

@@ -10,7 +10,10 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "concord/collective/child.hpp"
 #include "concord/collective/group.hpp"
@@ -71,11 +74,15 @@ class Launch {
       return was_interrupted_;
     };
     if (machines_) {
-      meeting_ = Rendezvous::meet(*machines_, static_cast<int>(ranks_.size()), is_interrupted);
+      meeting_ = Rendezvous::meet(*machines_, static_cast<int>(ranks_.size()), is_interrupted, least_);
       if (!meeting_) return kInterrupted;
     } else {
       store_.emplace(StoreServer::Reach::this_machine, std::uint16_t{0});
     }
+    const int all = meeting_ ? meeting_->ranks() : static_cast<int>(ranks_.size());
+    CONCORD_CHECK(least_ <= all, ArgumentError, "--min-ranks is {}, but there are {} ranks", least_, all);
+    living_.resize(static_cast<std::size_t>(all));
+    std::iota(living_.begin(), living_.end(), 0);
     try {
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) start_rank(rank);
     } catch (const Error& error) {
@@ -113,7 +120,7 @@ class Launch {
     std::vector<std::string> variables = ranks_[rank].variables;
     variables.push_back(fmt::format("RANK={}", number));
     variables.push_back(fmt::format("LOCAL_RANK={}", rank));
-    variables.push_back(fmt::format("WORLD_SIZE={}", meeting_ ? meeting_->ranks() : static_cast<int>(ranks_.size())));
+    variables.push_back(fmt::format("WORLD_SIZE={}", living_.size()));
     variables.push_back(fmt::format("LOCAL_WORLD_SIZE={}", ranks_.size()));
     variables.push_back(fmt::format("MASTER_ADDR={}", machines_ ? machines_->host : "127.0.0.1"));
     variables.push_back(fmt::format("MASTER_PORT={}", machines_ ? machines_->port : store_->port()));
@@ -132,7 +139,7 @@ class Launch {
       Child& one = running_[rank];
       if (one.is_stopped_for(deadline_)) one.send(SIGKILL);
       if (!one.look() || !one.failed()) continue;
-      if (are_enough() && !was_interrupted_) {
+      if (!was_interrupted_ && failure_.empty() && are_enough_without(rank)) {
         std::fputs(fmt::format("concord: {}; the others go on\n", text_of_failure(rank)).c_str(), stderr);
         continue;
       }
@@ -144,23 +151,34 @@ class Launch {
     }
   }
 
-  /// Whether the training may go on without the ranks that have failed.
-  [[nodiscard]] bool are_enough() const {
-    return least_ > 0 && std::ranges::count_if(running_, [](const Child& one) { return !one.failed(); }) >= least_;
+  /// Whether the training may go on without this rank, which has failed, and those that failed before.
+  [[nodiscard]] bool are_enough_without(std::size_t rank) const {
+    if (least_ == 0) return false;
+    if (meeting_) return meeting_->ranks_without(first_rank() + static_cast<int>(rank)) >= least_;
+    return std::ranges::count_if(running_, [](const Child& one) { return !one.failed(); }) >= least_;
   }
 
   /// Kills ranks that the others have gone on without. A stopped one would never end, and keeps the memory of its
   /// device.
   void end_left_out() {
-    const std::optional<std::string> text = store_ ? store_->find(survivors_name(losses_ + 1)) : std::nullopt;
+    const std::optional<std::string> text =
+        store_ ? store_->find(survivors_name(losses_ + 1)) : meeting_->survivors(losses_ + 1);
     if (!text) return;
     ++losses_;
     const auto survivors = parse_json(*text, "the ranks that are left").get<std::vector<int>>();
+    const auto goes_on = [&](int rank) { return std::ranges::find(survivors, rank) != survivors.end(); };
     first_ = survivors.at(0);
     for (std::size_t rank = 0; rank < running_.size(); ++rank) {
-      const bool goes_on = std::ranges::find(survivors, static_cast<int>(rank)) != survivors.end();
-      if (!goes_on) running_[rank].send(SIGKILL);
+      if (!goes_on(first_rank() + static_cast<int>(rank))) running_[rank].send(SIGKILL);
     }
+    std::erase_if(living_, goes_on);
+    if (meeting_) {  // a machine that is lost says nothing itself
+      std::fputs(fmt::format("concord: without the ranks that are lost ({}), {} go on ({})\n", fmt::join(living_, ", "),
+                             survivors.size(), fmt::join(survivors, ", "))
+                     .c_str(),
+                 stderr);
+    }
+    living_ = survivors;
   }
 
   [[nodiscard]] std::string text_of_failure(std::size_t rank) const {
@@ -229,7 +247,8 @@ class Launch {
   std::optional<std::size_t> first_failed_;  // of this machine; that the others do not go on without
   std::string failure_;                      // what all machines name
   Clock::time_point failed_at_;
-  int losses_ = 0;  // how often the ranks went on without some
+  std::vector<int> living_;  // the ranks of all machines that go on
+  int losses_ = 0;           // how often they went on without some
   bool was_interrupted_ = false, is_by_others_ = false, has_terminated_ = false;
 };
 

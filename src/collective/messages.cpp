@@ -151,6 +151,13 @@ class MessageGroup final : public Group {
     wait_for_all(pending);
   }
 
+  [[nodiscard]] bool has_survivors() const override { return true; }
+
+  GroupPtr survivors() override {
+    for (Early& early : early_) early.pending.clear();
+    return messages_->survivors();
+  }
+
   void barrier() override {
     const std::byte own{1};
     std::vector<std::byte> theirs(static_cast<std::size_t>(size()));

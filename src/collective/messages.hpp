@@ -33,6 +33,8 @@ class Messages {
   [[nodiscard]] virtual PendingPtr send(int to, std::uint64_t number, std::span<const std::byte> bytes) = 0;
   /// Begins to receive a message of this size. Throws RankLost.
   [[nodiscard]] virtual PendingPtr receive(int from, std::uint64_t number, std::span<std::byte> bytes) = 0;
+  /// A group of the ranks that still take part, as Group::survivors. The connections end; nothing is on its way.
+  [[nodiscard]] virtual GroupPtr survivors() = 0;
 };
 
 /// A group whose ranks exchange through `messages`; `transport` is its name.

@@ -1,6 +1,6 @@
 // In the store: "node0", "node1", … what each machine brings, in the order of arrival; "end" why the training ended
-// before its time; "done0", … whose ranks have ended without a failure; "left0", … who does not need the store any
-// more.
+// before its time; "failed3" a rank that has failed where others may go on; "done0", … whose ranks have ended, enough
+// of them without a failure; "left0", … who does not need the store any more, or is lost.
 #include "concord/collective/rendezvous.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 
 #include "concord/collective/group.hpp"
 #include "concord/collective/interfaces.hpp"
+#include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
 #include "concord/core/version.hpp"
@@ -22,24 +23,29 @@ using MeetingClock = std::chrono::steady_clock;
 
 /// How long a machine tries to tell the others why it ends: the one with the store may be lost.
 constexpr std::chrono::duration<double> kLastWordsOfMachine{2};
-constexpr std::chrono::milliseconds kTick{200};  // between looks at signals
+constexpr std::chrono::milliseconds kNow{0}, kTick{200};  // kTick: between looks at signals
 
 struct Node {
   std::string version, host, address;
-  int nodes = 0, ranks = 0, arrival = 0;
+  int nodes = 0, ranks = 0, least = 0, arrival = 0;
   bool serves = false;
 };
 
 nlohmann::json json_of(const Node& node) {
-  return {{"version", node.version}, {"host", node.host},   {"address", node.address},
-          {"nodes", node.nodes},     {"ranks", node.ranks}, {"serves", node.serves}};
+  return {{"version", node.version}, {"host", node.host},   {"address", node.address}, {"nodes", node.nodes},
+          {"ranks", node.ranks},     {"least", node.least}, {"serves", node.serves}};
 }
 
 Node node_of(const std::string& text, int arrival) {
   const nlohmann::json json = parse_json(text, fmt::format("what machine {} says about itself", arrival));
   CONCORD_CHECK(json.is_object(), ArgumentError, "machine {} does not run Concord", arrival);
-  return {json.value("version", ""),  json.value("host", ""), json.value("address", ""),
-          json.value("nodes", 0),     json.value("ranks", 0), arrival,
+  return {json.value("version", ""),
+          json.value("host", ""),
+          json.value("address", ""),
+          json.value("nodes", 0),
+          json.value("ranks", 0),
+          json.value("least", 0),
+          arrival,
           json.value("serves", false)};
 }
 
@@ -87,15 +93,15 @@ Machines machines_at(const std::string& place, int count) {
 }
 
 std::unique_ptr<Rendezvous> Rendezvous::meet(const Machines& machines, int ranks,
-                                             const std::function<bool()>& is_interrupted) {
-  std::unique_ptr<Rendezvous> rendezvous(new Rendezvous(machines, serve(machines)));
+                                             const std::function<bool()>& is_interrupted, int least) {
+  std::unique_ptr<Rendezvous> rendezvous(new Rendezvous(machines, serve(machines), least));
   if (!rendezvous->gather(ranks, is_interrupted)) return nullptr;
   rendezvous->watcher_ = std::thread([&one = *rendezvous] { one.watch(); });
   return rendezvous;
 }
 
-Rendezvous::Rendezvous(const Machines& machines, std::unique_ptr<StoreServer> server)
-    : machines_(machines), server_(std::move(server)) {}
+Rendezvous::Rendezvous(const Machines& machines, std::unique_ptr<StoreServer> server, int least)
+    : machines_(machines), server_(std::move(server)), least_(least) {}
 
 Rendezvous::~Rendezvous() {
   {
@@ -134,7 +140,7 @@ bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) 
     }
   }
   store_ = std::make_unique<Store>(machines_.host, machines_.port, deadline);
-  const Node own{std::string(kVersion), host_name(), store_->own_address(), machines_.count, ranks, 0,
+  const Node own{std::string(kVersion), host_name(), store_->own_address(), machines_.count, ranks, least_, 0,
                  server_ != nullptr};
   while (place_ < machines_.count && !store_->set(fmt::format("node{}", place_), json_of(own).dump())) ++place_;
   CONCORD_CHECK(place_ < machines_.count, NotSupported,
@@ -160,6 +166,9 @@ bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) 
     } else if (other.nodes != machines_.count) {
       mismatch = fmt::format("{} was started with --nodes {}, and {} with --nodes {}", own.host, machines_.count,
                              other.host, other.nodes);
+    } else if (other.least != least_) {
+      mismatch = fmt::format("{} was started with --min-ranks {}, and {} with {}; 0 is without it", own.host, least_,
+                             other.host, other.least);
     }
     if (mismatch.empty()) continue;
     static_cast<void>(store_->set("end", text_of({.by_interrupt = false, .failure = mismatch})));
@@ -170,9 +179,11 @@ bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) 
   });
   for (const Node& node : nodes) {
     if (node.arrival == place_) first_rank_ = ranks_;
+    ranges_.push_back({node.arrival, ranks_, node.ranks});
     ranks_ += node.ranks;
   }
   server_done_ = fmt::format("done{}", nodes[0].arrival);
+  store_->leave_behind(fmt::format("left{}", place_), "1");
   return true;
 }
 
@@ -187,13 +198,18 @@ void Rendezvous::watch() {
     for (;;) {
       const std::string end = store.get("end", kTick);
       if (!end.empty()) return hear(end_of(end));
-      if (!is_server_done) is_server_done = !store.get(server_done_, std::chrono::milliseconds(0)).empty();
+      if (!is_server_done) is_server_done = !store.get(server_done_, kNow).empty();
+      std::string survivors;
+      if (least_ > 0) survivors = store.get(survivors_name(static_cast<int>(survivors_.size()) + 1), kNow);
       const std::lock_guard lock(mutex_);
+      if (!survivors.empty()) survivors_.push_back(survivors);
       if (is_over_) return;
     }
   } catch (const Error&) {
     if (!is_server_done)
-      hear({.by_interrupt = false, .failure = fmt::format("{} has left the training", machines_.host)});
+      hear({.by_interrupt = false,
+            .failure = fmt::format("{}, where the machines meet, has left the training or cannot be reached",
+                                   machines_.host)});
   }
 }
 
@@ -206,6 +222,31 @@ Rendezvous::End Rendezvous::tell(const End& end) {
   return end;
 }
 
+bool Rendezvous::has(const std::string& name) { return !store_->get(name, kNow).empty(); }
+
+int Rendezvous::ranks_without(int rank) {
+  try {
+    store_->set_deadline(std::min(std::chrono::duration<double>(deadline_seconds()), kLastWordsOfMachine));
+    static_cast<void>(store_->set(fmt::format("failed{}", rank), "1"));
+    int left = 0;
+    for (const Range& range : ranges_) {
+      if (has(fmt::format("left{}", range.place)) && !has(fmt::format("done{}", range.place))) continue;
+      for (int other = range.first; other < range.first + range.ranks; ++other) {
+        if (!has(fmt::format("failed{}", other))) ++left;
+      }
+    }
+    return left;
+  } catch (const RankLost&) {
+    return 0;
+  }
+}
+
+std::optional<std::string> Rendezvous::survivors(int time) const {
+  const std::lock_guard lock(mutex_);
+  const auto place = static_cast<std::size_t>(time) - 1;
+  return place < survivors_.size() ? std::optional(survivors_[place]) : std::nullopt;
+}
+
 std::optional<Rendezvous::End> Rendezvous::told() const {
   const std::lock_guard lock(mutex_);
   return told_;
@@ -215,8 +256,10 @@ void Rendezvous::finish(const std::function<bool()>& is_interrupted) {
   const auto end = MeetingClock::now() + std::chrono::duration<double>(deadline_seconds());
   try {
     static_cast<void>(store_->set(fmt::format("done{}", place_), "1"));
-    for (int other = 0; other < machines_.count && !told() && !is_interrupted() && MeetingClock::now() < end;) {
-      if (!store_->get(fmt::format("done{}", other), kTick).empty()) ++other;
+    for (int other = 0; other < machines_.count && !told() && !is_interrupted();) {
+      if (least_ == 0 && MeetingClock::now() > end) return;
+      const bool is_done = !store_->get(fmt::format("done{}", other), kTick).empty();
+      if (is_done || has(fmt::format("left{}", other))) ++other;
     }
   } catch (const RankLost&) {  // the watcher says so
   }

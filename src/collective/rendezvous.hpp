@@ -30,10 +30,11 @@ struct Machines {
 class Rendezvous {
  public:
   /// Serves the store if the host is this machine, and waits for the other machines. Null if `is_interrupted` says so.
-  /// Throws RankLost if they do not come within the deadline, NotSupported for machines that do not fit together, and
-  /// IoError for a port that is in use and a host that does not exist.
+  /// `least`: of all ranks, with so many the training goes on when others are lost; 0: with all only. Throws RankLost
+  /// if they do not come within the deadline, NotSupported for machines that do not fit together, and IoError for a
+  /// port that is in use and a host that does not exist.
   [[nodiscard]] static std::unique_ptr<Rendezvous> meet(const Machines& machines, int ranks,
-                                                        const std::function<bool()>& is_interrupted);
+                                                        const std::function<bool()>& is_interrupted, int least = 0);
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
   ~Rendezvous();
@@ -51,24 +52,36 @@ class Rendezvous {
   End tell(const End& end);
   /// What another machine has told, if any, or that the store is gone.
   [[nodiscard]] std::optional<End> told() const;
+  /// A rank of this machine has failed. Returns how many are left on all machines; 0 if the store is gone.
+  [[nodiscard]] int ranks_without(int rank);
+  /// What the ranks have told of who goes on (survivors_name), if they have.
+  [[nodiscard]] std::optional<std::string> survivors(int time) const;
   /// After the ranks of this machine have ended without a failure: waits for those of the others, until the deadline or
-  /// `is_interrupted`.
+  /// `is_interrupted`; where they may go on without this machine's, as long as they run.
   void finish(const std::function<bool()>& is_interrupted);
 
  private:
-  Rendezvous(const Machines& machines, std::unique_ptr<StoreServer> server);
+  /// A machine of the training, and its ranks.
+  struct Range {
+    int place = 0, first = 0, ranks = 0;
+  };
+  Rendezvous(const Machines& machines, std::unique_ptr<StoreServer> server, int least);
   [[nodiscard]] bool gather(int ranks, const std::function<bool()>& is_interrupted);
   void watch();
+  /// Whether the store has this text now.
+  [[nodiscard]] bool has(const std::string& name);
 
   Machines machines_;
   std::unique_ptr<StoreServer> server_;
   std::unique_ptr<Store> store_;
   int place_ = 0;  // in the order of arrival
-  int first_rank_ = 0, ranks_ = 0;
+  int first_rank_ = 0, ranks_ = 0, least_ = 0;
+  std::vector<Range> ranges_;
   std::string server_done_;  // the name of its text
 
   mutable std::mutex mutex_;
   std::optional<End> told_;
+  std::vector<std::string> survivors_;
   bool is_over_ = false;
   std::thread watcher_;
 };

@@ -1,8 +1,12 @@
 // The protocol: the client writes "set NAME SIZE\n" and the text, and the server answers "new\n" or "old\n"; or the
-// client writes "get NAME MILLISECONDS\n", and the server answers "SIZE\n" and the text, "0\n" after that time.
+// client writes "get NAME MILLISECONDS\n", and the server answers "SIZE\n" and the text, "0\n" after that time. With
+// "will NAME SIZE\n" and a text, which is answered by "new\n", that text is set when the connection ends.
 #include "concord/collective/store.hpp"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -13,6 +17,8 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "concord/collective/group.hpp"
 #include "concord/core/check.hpp"
@@ -34,10 +40,25 @@ bool read_text(std::istream& stream, std::size_t size, std::string& text) {
   return bool(stream.read(text.data(), static_cast<std::streamsize>(size)));
 }
 
+/// Lets the system end the connection when the other machine does not answer for the time: it asks by itself.
+void end_when_silent(tcp::socket& socket, std::chrono::duration<double> time) {
+  const int seconds = static_cast<int>(std::clamp(time.count(), 2.0, 3600.0));
+  const int first = seconds / 2, each = std::max(1, first / 3), milliseconds = seconds * 1000;
+  const auto set = [&](int level, int name, int value) {
+    ::setsockopt(socket.native_handle(), level, name, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, first);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, each);
+  set(IPPROTO_TCP, TCP_KEEPCNT, first / each);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, milliseconds);  // where an answer is on its way
+}
+
 }  // namespace
 
 struct StoreServer::State {
-  explicit State(const tcp::endpoint& place) : acceptor(context), texts{{kGreeting, std::string(kVersion)}} {
+  explicit State(const tcp::endpoint& place)
+      : patience(deadline_seconds()), acceptor(context), texts{{kGreeting, std::string(kVersion)}} {
     boost::system::error_code error;
     acceptor.open(place.protocol());
     acceptor.set_option(tcp::acceptor::reuse_address(true));
@@ -68,6 +89,7 @@ struct StoreServer::State {
       if (error) return;
       const std::lock_guard lock(mutex);
       socket.set_option(tcp::no_delay(true));
+      end_when_silent(socket, patience);
       tcp::iostream& client = clients.emplace_back(std::move(socket));
       threads.emplace_back([this, &client] { serve(client); });
       accept();
@@ -75,6 +97,15 @@ struct StoreServer::State {
   }
 
   void serve(tcp::iostream& client) {
+    std::vector<std::pair<std::string, std::string>> wills;
+    answer(client, wills);
+    const std::lock_guard lock(mutex);
+    for (auto& [name, text] : wills) texts.emplace(std::move(name), std::move(text));
+    changed.notify_all();
+  }
+
+  /// Until the client hangs up.
+  void answer(tcp::iostream& client, std::vector<std::pair<std::string, std::string>>& wills) {
     std::string verb, name, text;
     std::size_t number = 0;
     while (client >> verb >> name >> number && client.get() == '\n') {
@@ -83,6 +114,10 @@ struct StoreServer::State {
         const std::lock_guard lock(mutex);
         client << (texts.emplace(name, text).second ? "new\n" : "old\n") << std::flush;
         changed.notify_all();
+      } else if (verb == "will") {
+        if (!read_text(client, number, text)) return;
+        wills.emplace_back(name, text);
+        client << "new\n" << std::flush;
       } else if (verb == "get") {
         std::unique_lock lock(mutex);
         changed.wait_for(lock, std::chrono::milliseconds(number), [&] { return is_closing || texts.contains(name); });
@@ -95,6 +130,7 @@ struct StoreServer::State {
     }
   }
 
+  std::chrono::duration<double> patience;
   boost::asio::io_context context;
   tcp::acceptor acceptor;
   std::thread listener;
@@ -137,6 +173,15 @@ struct Store::Connection {
     CONCORD_CHECK(stream, RankLost, "the store at {}:{}, where the processes of the training meet, has hung up: {}",
                   host, port, stream.error().message());
   }
+  /// Returns whether the text is new.
+  bool enter(const char* verb, const std::string& name, const std::string& text) {
+    start_time();
+    std::string answer;
+    stream << verb << ' ' << name << ' ' << text.size() << '\n' << text << std::flush;
+    stream >> answer;
+    require_answer();
+    return answer == "new";
+  }
 };
 
 Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double> deadline)
@@ -144,10 +189,11 @@ Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double>
   constexpr std::chrono::milliseconds kPause{50};
   constexpr std::chrono::seconds kTry{5}, kAnswer{10};  // a machine that is not up yet answers nothing
   const auto end = std::chrono::steady_clock::now() + deadline;
+  const auto patience = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline);
   tcp::iostream& stream = connection_->stream;
   for (;;) {
     stream.clear();
-    stream.expires_after(kTry);
+    stream.expires_after(deadline.count() > 0 ? std::min<std::chrono::nanoseconds>(kTry, patience) : kTry);
     stream.connect(connection_->host, std::to_string(port));
     if (stream) break;
     CONCORD_CHECK(stream.error() != boost::asio::error::host_not_found, IoError,
@@ -174,13 +220,14 @@ void Store::set_deadline(std::chrono::duration<double> deadline) { connection_->
 
 std::string Store::own_address() const { return connection_->stream.socket().local_endpoint().address().to_string(); }
 
-bool Store::set(const std::string& name, const std::string& text) {
-  connection_->start_time();
-  std::string answer;
-  connection_->stream << "set " << name << ' ' << text.size() << '\n' << text << std::flush;
-  connection_->stream >> answer;
-  connection_->require_answer();
-  return answer == "new";
+std::shared_ptr<Store> Store::again(std::chrono::duration<double> deadline) const {
+  return std::make_shared<Store>(connection_->host, connection_->port, deadline);
+}
+
+bool Store::set(const std::string& name, const std::string& text) { return connection_->enter("set", name, text); }
+
+void Store::leave_behind(const std::string& name, const std::string& text) {
+  static_cast<void>(connection_->enter("will", name, text));
 }
 
 std::string Store::get(const std::string& name) {

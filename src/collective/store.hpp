@@ -10,7 +10,8 @@
 
 namespace concord::collective {
 
-/// Serves a store until its destruction.
+/// Serves a store until its destruction. A client whose machine does not answer for the deadline (deadline_seconds) is
+/// lost, as one that has ended.
 class StoreServer {
  public:
   enum class Reach : std::uint8_t { this_machine, all_machines };
@@ -46,6 +47,12 @@ class Store {
   [[nodiscard]] std::string get(const std::string& name);
   /// The same for a time that is shorter than the deadline; 0: the text that is there now.
   [[nodiscard]] std::string get(const std::string& name, std::chrono::milliseconds patience);
+
+  /// Enters a text when this connection ends, however it does; if the name has none by then.
+  void leave_behind(const std::string& name, const std::string& text);
+
+  /// Another connection to the same server. Throws as the constructor.
+  [[nodiscard]] std::shared_ptr<Store> again(std::chrono::duration<double> deadline) const;
 
   /// From now on: how long each operation waits. For the last words of a training whose network may be gone.
   void set_deadline(std::chrono::duration<double> deadline);

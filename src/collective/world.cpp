@@ -120,14 +120,15 @@ std::string own_address(const Store& store, bool is_one_machine) {
   return address;
 }
 
-/// Lets the system end this process when the process that launched it ends, unless a script lies between them.
-void end_with_launcher() {
+/// Lets the system end this process by `signal` when the process that launched it ends, unless a script lies between
+/// them.
+void end_with_launcher(int signal) {
   const std::optional<std::string> launcher = environment(kStoreVariable);
-  if (launcher == std::to_string(::getppid())) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (launcher == std::to_string(::getppid())) ::prctl(PR_SET_PDEATHSIG, signal);
 }
 
 GroupPtr join(const World& world) {
-  end_with_launcher();
+  end_with_launcher(SIGTERM);
   const std::chrono::duration<double> deadline(deadline_seconds());
   // Rank 0 serves until the end of the process: the last ranks may still be reading.
   static std::unique_ptr<StoreServer> server;
@@ -159,6 +160,8 @@ GroupPtr join(const World& world) {
     group = make_shared_group(std::move(memory), world.rank, world.size, deadline);
   } else {
     memory.reset();
+    // Where others may go on, a rank whose launcher is killed is lost: SIGTERM would stop all of them.
+    if (least_ranks() > 0) end_with_launcher(SIGKILL);
     CONCORD_CHECK(is_one_machine || wanted_transport() == "auto" || wanted_transport() == "gloo", NotSupported,
                   "ranks {} and {} are on several machines, which do not exchange by {}", world.rank,
                   elsewhere - all.begin(), wanted_transport());
@@ -216,7 +219,6 @@ struct Membership {
   bool is_known = false;
   GroupPtr group;
   std::optional<World> world;
-  int losses = 0;  // how often it went on without ranks
 };
 
 Membership& membership() {
@@ -225,19 +227,23 @@ Membership& membership() {
 }
 
 /// Tells the launcher which ranks of the start go on.
-void tell_launcher(const World& world, int losses, const GroupPtr& group) {
+void tell_launcher(const World& world, const GroupPtr& group) {
   if (!world.has_store) return;
   std::vector<int> ranks(group ? static_cast<std::size_t>(group->size()) : 1);
   ranks[group ? static_cast<std::size_t>(group->rank()) : 0] = world.rank;
-  if (group) group->all_gather(std::as_writable_bytes(std::span(ranks)), sizeof(int));
-  if (group && group->rank() > 0) return;
-  static_cast<void>(Store(world.host, world.port, std::chrono::duration<double>(deadline_seconds()))
-                        .set(survivors_name(losses), nlohmann::json(ranks).dump()));
+  try {
+    if (group) group->all_gather(std::as_writable_bytes(std::span(ranks)), sizeof(int));
+    if (group && group->rank() > 0) return;
+    const std::string text = nlohmann::json(ranks).dump();
+    Store store(world.host, world.port, std::chrono::duration<double>(deadline_seconds()));
+    for (int time = 1; !store.set(survivors_name(time), text);) ++time;
+  } catch (const RankLost&) {  // what the ranks exchange next says so
+  }
 }
 
 }  // namespace
 
-std::string survivors_name(int losses) { return fmt::format("survivors{}", losses); }
+std::string survivors_name(int time) { return fmt::format("survivors{}", time); }
 
 GroupPtr group_of_process() {
   Membership& own = membership();
@@ -255,7 +261,7 @@ GroupPtr survivors_of(const GroupPtr& group) {
   const std::lock_guard lock(own.mutex);
   if (group != own.group) return next;
   own.group = next;
-  tell_launcher(*own.world, ++own.losses, next);
+  tell_launcher(*own.world, next);
   return next;
 }
 

@@ -17,9 +17,9 @@ struct World {
 
 /// The process of `concord launch`, which serves the store itself, and without which no rank goes on.
 inline constexpr const char* kStoreVariable = "CONCORD_STORE";
-/// What the store says after the ranks of a launcher have lost one, for the first time 1: those that go on, as the JSON
-/// list of their first numbers.
-[[nodiscard]] std::string survivors_name(int losses);
+/// What the store says after the ranks of a launcher have gone on without others, for the first time 1: those that go
+/// on, as the JSON list of their first numbers.
+[[nodiscard]] std::string survivors_name(int time);
 
 /// Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun and `concord launch` set them; else the variables
 /// of Open MPI or Slurm (srun), with MASTER_ADDR and MASTER_PORT as the user sets them. Nothing for a process that was

@@ -235,7 +235,7 @@ void Fit::go_on_without(const RankLost& lost) {
   failed_step_.reset();
   batches_.reset();
   programs_ = {};
-  train::go_on_with_survivors(state_, lost);
+  train::go_on_with_survivors(state_, lost, checkpoint_);
   steps_left_ -= at_.step - before;
   own_plan_ = state_.ranks.own_plan(plan_);
   steps_ = {state_.weights.variables(), kTrainRole};

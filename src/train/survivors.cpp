@@ -59,6 +59,21 @@ void adopt_latest(TrainerState& state) {
   state.at = std::move(at);
 }
 
+/// The ranks that are left, if they are enough.
+collective::GroupPtr left_of(const TrainerState& state, const RankLost& lost, const std::filesystem::path& checkpoint) {
+  const int before = state.ranks.size();
+  try {
+    collective::GroupPtr group = collective::survivors_of(state.ranks.group());
+    const int size = group ? group->size() : 1;
+    CONCORD_CHECK(size >= least_ranks(state), RankLost, "{}; of {} devices {} are left, and the training needs {}",
+                  lost.what(), before, size, least_ranks(state));
+    return group;
+  } catch (const RankLost& error) {
+    if (checkpoint.empty() || state.at.epoch == state.at.first_epoch) throw;
+    throw RankLost(fmt::format("{}; the last checkpoint is {}", error.what(), checkpoint.string()));
+  }
+}
+
 }  // namespace
 
 int least_ranks(const TrainerState& state) {
@@ -76,18 +91,23 @@ void check_survivors(const TrainerState& state) {
                 group->transport());
 }
 
-void go_on_with_survivors(TrainerState& state, const RankLost& lost) {
+void go_on_with_survivors(TrainerState& state, const RankLost& lost, const std::filesystem::path& checkpoint) {
   const int before = state.ranks.size();
-  const collective::GroupPtr group = collective::survivors_of(state.ranks.group());
-  const int size = group ? group->size() : 1;
-  CONCORD_CHECK(size >= least_ranks(state), RankLost, "{}; of {} devices {} are left, and the training needs {}",
-                lost.what(), before, size, least_ranks(state));
-  state.programs.clear();
-  state.options.group = group;
-  state.ranks = Ranks(group, state.at.accumulate);
-  state.recipe.minimize.ranks = size;
-  state.recipe.minimize.accumulate = state.ranks.most_of_update();
-  if (group) adopt_latest(state);
+  int size = 0;
+  for (bool are_equal = false; !are_equal;) {
+    const collective::GroupPtr group = left_of(state, lost, checkpoint);
+    size = group ? group->size() : 1;
+    state.programs.clear();
+    state.options.group = group;
+    state.ranks = Ranks(group, state.at.accumulate);
+    state.recipe.minimize.ranks = size;
+    state.recipe.minimize.accumulate = state.ranks.most_of_update();
+    try {
+      if (group) adopt_latest(state);
+      are_equal = true;
+    } catch (const RankLost&) {  // one more, meanwhile
+    }
+  }
   // Sums without a rank were not finite.
   state.weights.variables()->write(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
   if (state.ranks.rank() > 0) return;

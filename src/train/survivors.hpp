@@ -1,6 +1,8 @@
 // Going on with fewer ranks. Internal to the room.
 #pragma once
 
+#include <filesystem>
+
 #include "concord/core/error.hpp"
 #include "concord/train/state.hpp"
 
@@ -14,7 +16,8 @@ void check_survivors(const TrainerState& state);
 
 /// Makes the ranks that are left those of the training, at the last update that one of them has made: all have its
 /// weights, states and place after it. An update keeps its number of batches. Programs are forgotten; `state.at` must
-/// be what the device has done. All ranks that are left call it after `lost`. Throws RankLost if they are too few.
-void go_on_with_survivors(TrainerState& state, const RankLost& lost);
+/// be what the device has done. All ranks that are left call it after `lost`. Throws RankLost, which names the
+/// checkpoint of this training if it has one, if they are too few or cannot meet.
+void go_on_with_survivors(TrainerState& state, const RankLost& lost, const std::filesystem::path& checkpoint);
 
 }  // namespace concord::train

@@ -1,13 +1,12 @@
 // Training on several machines by the command. One machine stands for two: each has its own `concord`, and they
 // exchange by TCP.
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <fstream>
 
+#include "cli/port.hpp"
 #include "cli/process.hpp"
 #include "concord/collective/gloo.hpp"
 #include "concord/io/safetensors.hpp"
@@ -17,32 +16,6 @@ using namespace concord;
 using namespace concord::test;
 
 namespace {
-
-/// A TCP port that is open while the object lives.
-class OpenPort {
- public:
-  OpenPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in place{};
-    place.sin_family = AF_INET;
-    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof place;
-    REQUIRE(::bind(socket_, reinterpret_cast<const sockaddr*>(&place), size) == 0);
-    REQUIRE(::listen(socket_, 1) == 0);
-    REQUIRE(::getsockname(socket_, reinterpret_cast<sockaddr*>(&place), &size) == 0);
-    number_ = ntohs(place.sin_port);
-  }
-  OpenPort(const OpenPort&) = delete;
-  OpenPort& operator=(const OpenPort&) = delete;
-  ~OpenPort() { ::close(socket_); }
-  [[nodiscard]] std::string number() const { return std::to_string(number_); }
-
- private:
-  int socket_;
-  int number_ = 0;
-};
-
-/// A port that was free a moment ago.
-std::string free_port() { return OpenPort().number(); }
 
 bool can_train_on_nodes() {
   if (!command_is_there()) return false;

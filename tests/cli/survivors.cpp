@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <map>
 
+#include "cli/port.hpp"
 #include "cli/process.hpp"
+#include "concord/collective/gloo.hpp"
 #include "concord/io/safetensors.hpp"
 #include "concord_test.hpp"
 #include "files.hpp"
@@ -43,6 +45,14 @@ Ended run_and_lose(int rank, const std::string& signal, const TemporaryFolder& f
   return run_command(with(words, {"--out", out, "--log", log, "--json"}), kTwoDevices);
 }
 
+std::map<std::string, std::vector<float>> weights_in(const std::string& file) {
+  std::map<std::string, std::vector<float>> all;
+  for (const auto& [name, tensor] : io::read_safetensors(file).tensors) {
+    all[name].assign(tensor.values<float>().begin(), tensor.values<float>().end());
+  }
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("a training goes on when a rank is killed or stopped, with the same weights", "[cli][collective]") {
@@ -53,13 +63,6 @@ TEST_CASE("a training goes on when a rank is killed or stopped, with the same we
       run_command(with(kTraining, {"--device", "opencl:0", "--accumulate", "2", "--out", one}), kTwoDevices);
   INFO(alone.err);
   REQUIRE(alone.code == 0);
-  const auto weights = [](const std::string& file) {
-    std::map<std::string, std::vector<float>> all;
-    for (const auto& [name, tensor] : io::read_safetensors(file).tensors) {
-      all[name].assign(tensor.values<float>().begin(), tensor.values<float>().end());
-    }
-    return all;
-  };
   for (const std::string signal : {"KILL", "STOP"}) {
     for (const int rank : {0, 1}) {
       INFO(signal << " to rank " << rank);
@@ -71,7 +74,7 @@ TEST_CASE("a training goes on when a rank is killed or stopped, with the same we
                                 contains("goes on after step") && contains("with 1 of 2 devices"));
       CHECK_THAT(ended.out, contains("\"devices\": 1"));  // of the rank that is left
       REQUIRE(std::filesystem::exists(out));
-      CHECK((weights(out) == weights(one)));
+      CHECK((weights_in(out) == weights_in(one)));
     }
   }
 }
@@ -84,4 +87,53 @@ TEST_CASE("train --min-ranks: wrong numbers are refused", "[cli][collective]") {
   CHECK_THAT(many.err, contains("--min-ranks is 3, but --devices names 2"));
   CHECK(refused({"--devices", "opencl:0,opencl:1", "--min-ranks", "0"}).code == 2);
   CHECK(refused({"--min-ranks", "1"}).code == 2);
+}
+
+TEST_CASE("a training on two machines goes on when a rank is killed or stopped", "[cli][collective][nodes]") {
+  if (!command_is_there()) return;
+  if (cheap_device() != "cpu" || !collective::has_gloo()) {
+    WARN("skipped: this build has no Gloo, or no CPU backend");
+    return;
+  }
+  const TemporaryFolder folder;
+  const std::string one = folder / "one.safetensors", out = folder / "out.safetensors";
+  const Ended alone = run_command(with(kTraining, {"--device", "cpu", "--accumulate", "2", "--out", one}));
+  INFO(alone.err);
+  REQUIRE(alone.code == 0);
+  const Environment patient{{"CONCORD_DEADLINE", "6"}};
+  for (const std::string signal : {"KILL", "STOP"}) {
+    const int rank = signal == "KILL" ? 0 : 1;
+    INFO(signal << " to rank " << rank);
+    std::filesystem::remove(out);
+    const std::string log = folder / ("log" + signal);
+    write_file(log, "");
+    const Arguments start{"launch",    "--nodes",     "2",          "--rendezvous", "127.0.0.1:" + free_port(),
+                          "--devices", "cpu",         "--exchange", "gloo",         "--min-ranks",
+                          "1",         "--",          "sh",         "-c",           signals_rank(rank, signal, log),
+                          "sh",        command_path()};
+    const Arguments words = with(with(start, kTraining), {"--device", "cpu", "--out", out, "--log", log, "--json"});
+    Process first(command_path(), words, patient), second(command_path(), words, patient);
+    const Ended a = first.finish(), b = second.finish();
+    INFO(a.err << "\n--- the other machine\n" << b.err);
+    CHECK(a.code == 0);
+    CHECK(b.code == 0);
+    CHECK_THAT(a.err + b.err,
+               contains(fmt::format("rank {} (cpu on ", rank)) && contains("was ended by signal 9") &&
+                   contains("goes on after step") && contains("with 1 of 2 devices") &&
+                   contains(fmt::format("without the ranks that are lost ({}), 1 go on ({})", rank, 1 - rank)));
+    CHECK_THAT(a.out + b.out, contains("\"devices\": 1"));
+    REQUIRE(std::filesystem::exists(out));
+    CHECK((weights_in(out) == weights_in(one)));
+  }
+}
+
+TEST_CASE("train --nodes --min-ranks: more ranks than there are", "[cli][collective][nodes]") {
+  if (!command_is_there() || !collective::has_gloo()) return;
+  const Arguments words{"launch",      "--nodes", "2",  "--rendezvous", "127.0.0.1:" + free_port(), "--devices", "cpu",
+                        "--min-ranks", "3",       "--", "true"};
+  Process first(command_path(), words, {}), second(command_path(), words, {});
+  for (const Ended& ended : {first.finish(), second.finish()}) {
+    CHECK(ended.code == 2);
+    CHECK_THAT(ended.err, contains("--min-ranks is 3, but there are 2 ranks"));
+  }
 }

@@ -1,11 +1,15 @@
 // The launchers of several machines, as threads of a test.
 #include "concord/collective/rendezvous.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <thread>
 
 #include "concord/collective/interfaces.hpp"
+#include "concord/core/version.hpp"
 #include "concord_test.hpp"
 
 using namespace concord;
@@ -82,6 +86,46 @@ TEST_CASE("a machine with another version, and one too many, are refused", "[col
                     contains("old-one has version 0.0.1") && contains("all machines need the same"));
   CHECK_THAT(store.get("end"), contains("old-one has version 0.0.1"));  // for the other machine
   CHECK_THROWS_WITH(Rendezvous::meet(local(2, server.port()), 1, never), contains("2 machines have come"));
+}
+
+TEST_CASE("machines that may go on without ranks count those that are left", "[collective]") {
+  constexpr std::size_t kMachines = 3;
+  const std::uint16_t port = free_port();
+  std::array<std::unique_ptr<Rendezvous>, kMachines> machines;
+  std::array<std::string, kMachines> errors;
+  std::vector<std::thread> threads;
+  for (std::size_t number = 0; number < kMachines; ++number) {
+    threads.emplace_back([&, number] {
+      try {
+        machines.at(number) = Rendezvous::meet(local(kMachines, port), 2, never, 1);
+      } catch (const std::exception& error) {
+        errors.at(number) = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  REQUIRE(errors == std::array<std::string, kMachines>{});
+  std::ranges::sort(machines, {}, [](const auto& machine) { return machine->first_rank(); });
+  CHECK(machines[0]->ranks_without(1) == 5);
+  CHECK(machines[2]->ranks_without(4) == 4);
+  Store store("127.0.0.1", port, std::chrono::seconds(5));
+  CHECK_FALSE(machines[1]->survivors(1));
+  REQUIRE(store.set("survivors1", "[0,2,3,5]"));
+  for (int i = 0; i < 1000 && !machines[1]->survivors(1); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(machines[1]->survivors(1) == "[0,2,3,5]");
+  CHECK_FALSE(machines[1]->survivors(2));
+  machines[2].reset();  // a machine is lost with its ranks; it says so even where it is killed
+  CHECK(machines[0]->ranks_without(0) == 2);
+  machines[1].reset();
+}
+
+TEST_CASE("machines with other numbers of least ranks are refused", "[collective]") {
+  const StoreServer server(StoreServer::Reach::this_machine, 0);
+  Store store("127.0.0.1", server.port(), std::chrono::seconds(5));
+  REQUIRE(store.set("node0", fmt::format(R"({{"version": "{}", "host": "b", "nodes": 2, "ranks": 1}})", kVersion)));
+  CHECK_THROWS_WITH(Rendezvous::meet(local(2, server.port()), 1, never, 2),
+                    contains("--min-ranks 2, and b with 0; 0 is without it"));
 }
 
 TEST_CASE("an interrupt ends the wait for other machines", "[collective]") {

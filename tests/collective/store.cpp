@@ -52,3 +52,18 @@ TEST_CASE("a port that is in use and a server that is not there are errors", "[c
   CHECK_THROWS_AS(Store("127.0.0.1", port, std::chrono::milliseconds(100)), RankLost);
   CHECK_THROWS_AS(Store("no-such-machine.invalid", port, std::chrono::milliseconds(100)), IoError);
 }
+
+TEST_CASE("a text that a process leaves behind is there when its connection ends", "[collective]") {
+  const StoreServer server(kLocal, 0);
+  const std::chrono::seconds patience(20);
+  Store reader("127.0.0.1", server.port(), patience);
+  {
+    Store first("127.0.0.1", server.port(), patience), second("127.0.0.1", server.port(), patience);
+    first.leave_behind("left0", "is gone");
+    second.leave_behind("left1", "is gone");
+    REQUIRE(second.set("left1", "said so itself"));
+    CHECK(reader.get("left0", std::chrono::milliseconds(0)).empty());
+  }
+  CHECK(reader.get("left0") == "is gone");
+  CHECK(reader.get("left1") == "said so itself");
+}

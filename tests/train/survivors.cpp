@@ -45,16 +45,17 @@ using Fit = std::function<History(Trainer& trainer, int rank)>;
 
 /// Of each rank that ended without an error; `errors` gets those of the others.
 std::vector<Result> on_several(int size, const Fit& fit, std::vector<std::string>& errors,
-                               const TrainerOptions& options = kOptions) {
+                               const TrainerOptions& options = kOptions, Transport transport = Transport::host) {
   std::vector<Result> results(static_cast<std::size_t>(size));
-  errors = on_ranks(size, [&](const GroupPtr& group) {
+  const auto work = [&](const GroupPtr& group) {
     TrainerOptions own = options;
     own.group = group;
     Trainer trainer = small_trainer(Device::open(devices()[0]->info().id), own);
     const int rank = group->rank();
     const History history = fit(trainer, rank);
     results[static_cast<std::size_t>(rank)] = result_of(trainer, history);
-  });
+  };
+  errors = on_ranks(size, work, std::chrono::seconds(60), transport);
   return results;
 }
 
@@ -99,6 +100,7 @@ TEST_CASE("the last rank goes on, with the bits of a training that lost none", "
   const Dataset data = small_data(101), test = small_data(40, 1);
   const FitOptions fit{.epochs = 3, .batch = 8, .validate = std::make_shared<Dataset>(test)};
   const Result expected = undisturbed(2, data, fit);
+  const Transport transport = GENERATE(from_range(transports()));
   for (const int lost : {0, 1}) {
     for (const std::int64_t steps : {0, 6, 13, 24}) {  // of 13 in an epoch
       INFO("rank " << lost << " ends after " << steps << " steps");
@@ -108,7 +110,7 @@ TEST_CASE("the last rank goes on, with the bits of a training that lost none", "
           [&](Trainer& trainer, int rank) {
             return trainer.fit(data, rank == lost ? ends_at(fit, trainer, steps) : fit);
           },
-          errors);
+          errors, kOptions, transport);
       const auto left = static_cast<std::size_t>(1 - lost);
       CHECK(errors[left].empty());
       CHECK(results[left].steps == expected.steps);
@@ -167,13 +169,14 @@ TEST_CASE("ranks are lost one after the other", "[train][collective]") {
   const Dataset data = small_data(203);
   const FitOptions fit{.epochs = 3, .batch = 8};
   const Result expected = undisturbed(3, data, fit);
+  const Transport transport = GENERATE(from_range(transports()));
   std::vector<std::string> errors;
   const auto results = on_several(
       3,
       [&](Trainer& trainer, int rank) {
         return trainer.fit(data, rank == 0 ? fit : ends_at(fit, trainer, rank == 1 ? 30 : 12));
       },
-      errors);
+      errors, kOptions, transport);
   CHECK(errors == std::vector<std::string>{"", "this rank ends", "this rank ends"});
   check_close(results[0], expected);
 }
