@@ -30,7 +30,9 @@ namespace {
 using GlooClock = std::chrono::steady_clock;
 
 /// How long the store is asked who was lost first: its machine may be the lost one.
-constexpr std::chrono::duration<double> kLastWords{2};
+constexpr std::chrono::duration<double> kLastWords{1};
+/// How long ranks that could go on try to reach it.
+constexpr std::chrono::duration<double> kReturn{10};
 
 /// Holds signals back from this thread, and from those that it starts. Gloo writes to sockets without a guard: where
 /// the other end is gone, SIGPIPE would end the process.
@@ -111,6 +113,7 @@ class GlooMessages final : public Messages {
     std::string failure;
     for (int tries = options_.size; tries > 0; --tries) {  // a rank may be lost while they connect
       const std::shared_ptr<Store> store = store_of_survivors();
+      store->set_deadline(options_.deadline);
       const std::vector<int> ranks = agree_on_survivors(*store, next.prefix, next.rank, next.size, options_.deadline);
       next.rank = static_cast<int>(std::ranges::find(ranks, next.rank) - ranks.begin());
       next.size = static_cast<int>(ranks.size());
@@ -207,7 +210,7 @@ class GlooMessages final : public Messages {
   /// A connection that is not late, as the one on which last words were spoken may be.
   [[nodiscard]] std::shared_ptr<Store> store_of_survivors() const {
     try {
-      return store_->again(options_.deadline);
+      return store_->again(std::min(options_.deadline, kReturn));
     } catch (const RankLost& error) {
       throw RankLost(
           fmt::format("{}{}, and no rank goes on without it", lost_.empty() ? "" : lost_ + "; ", error.what()));

@@ -109,8 +109,10 @@ Rendezvous::~Rendezvous() {
     is_over_ = true;
   }
   if (watcher_.joinable()) watcher_.join();
-  if (!store_) return;
+  if (!store_ || is_store_lost_) return;
   try {
+    if (!server_)
+      store_->set_deadline(std::min(std::chrono::duration<double>(deadline_seconds()), kLastWordsOfMachine));
     static_cast<void>(store_->set(fmt::format("left{}", place_), "1"));
     if (!server_) return;
     const MeetingClock::time_point end = MeetingClock::now() + std::chrono::seconds(5);
@@ -206,6 +208,7 @@ void Rendezvous::watch() {
       if (is_over_) return;
     }
   } catch (const Error&) {
+    is_store_lost_ = true;
     if (!is_server_done)
       hear({.by_interrupt = false,
             .failure = fmt::format("{}, where the machines meet, has left the training or cannot be reached",

@@ -83,6 +83,7 @@ class Rendezvous {
   std::optional<End> told_;
   std::vector<std::string> survivors_;
   bool is_over_ = false;
+  bool is_store_lost_ = false;  // of the watcher until its end
   std::thread watcher_;
 };
 

@@ -188,20 +188,25 @@ Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double>
     : connection_(std::make_unique<Connection>(Connection{std::move(host), port, deadline, {}})) {
   constexpr std::chrono::milliseconds kPause{50};
   constexpr std::chrono::seconds kTry{5}, kAnswer{10};  // a machine that is not up yet answers nothing
-  const auto end = std::chrono::steady_clock::now() + deadline;
-  const auto patience = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(deadline);
   tcp::iostream& stream = connection_->stream;
   for (;;) {
     stream.clear();
-    stream.expires_after(deadline.count() > 0 ? std::min<std::chrono::nanoseconds>(kTry, patience) : kTry);
+    const std::chrono::nanoseconds left = end - std::chrono::steady_clock::now();
+    stream.expires_after(deadline.count() > 0 ? std::clamp<std::chrono::nanoseconds>(left, kPause, kTry) : kTry);
     stream.connect(connection_->host, std::to_string(port));
-    if (stream) break;
-    CONCORD_CHECK(stream.error() != boost::asio::error::host_not_found, IoError,
+    boost::system::error_code error = stream.error();
+    if (stream) {
+      static_cast<void>(stream.socket().remote_endpoint(error));
+      if (!error) break;
+      error = boost::asio::error::timed_out;  // Boost takes a connection that is late for a good one
+    }
+    CONCORD_CHECK(error != boost::asio::error::host_not_found, IoError,
                   "there is no machine \"{}\", where the processes of the training meet: {}", connection_->host,
-                  stream.error().message());
+                  error.message());
     CONCORD_CHECK(std::chrono::steady_clock::now() < end, RankLost,
                   "{}:{}, where the processes of the training meet, cannot be reached for {:g} s: {}",
-                  connection_->host, port, deadline.count(), stream.error().message());
+                  connection_->host, port, deadline.count(), error.message());
     std::this_thread::sleep_for(kPause);
   }
   stream.socket().set_option(tcp::no_delay(true));

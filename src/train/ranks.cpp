@@ -78,7 +78,7 @@ void Ranks::share(Metrics& metrics, int root) const {
 }
 
 void Ranks::wait() const {
-  if (!are_several()) return;
+  if (!are_several() || has_failed_) return;
   try {
     group_->barrier();
   } catch (const RankLost&) {  // what needs the other ranks says so

@@ -60,8 +60,11 @@ class Ranks {
   [[nodiscard]] bool any(bool own) const;
   /// The results of rank `root`, so that all ranks decide alike.
   void share(Metrics& metrics, int root = 0) const;
-  /// Waits for all ranks that there still are.
+  /// Waits for all ranks that there still are, unless this one has failed.
   void wait() const;
+  /// This rank has failed by itself, and the others do not know it yet: it exchanges nothing more, which would look
+  /// like its part of a step.
+  void fail() { has_failed_ = true; }
 
  private:
   [[nodiscard]] bool owns(std::int64_t batch) const { return batch % update_ % size() == rank(); }
@@ -73,6 +76,7 @@ class Ranks {
   collective::GroupPtr group_;
   std::int64_t update_;
   bool in_stages_;
+  bool has_failed_ = false;
 };
 
 }  // namespace concord::train

@@ -20,4 +20,17 @@ void check_survivors(const TrainerState& state);
 /// checkpoint of this training if it has one, if they are too few or cannot meet.
 void go_on_with_survivors(TrainerState& state, const RankLost& lost, const std::filesystem::path& checkpoint);
 
+/// Calls `work`, which all ranks do. Tells the ranks (Ranks::fail) if it fails on this one alone.
+template <class Work>
+auto failing_alone(TrainerState& state, const Work& work) {
+  try {
+    return work();
+  } catch (const NonFinite&) {  // on all
+    throw;
+  } catch (...) {
+    state.ranks.fail();
+    throw;
+  }
+}
+
 }  // namespace concord::train

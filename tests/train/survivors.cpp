@@ -3,7 +3,9 @@
 #include <map>
 
 #include "collective/rank_threads.hpp"
+#include "concord/core/error.hpp"
 #include "concord/train/trainer.hpp"
+#include "files.hpp"
 #include "train/small_training.hpp"
 
 using namespace concord;
@@ -142,6 +144,41 @@ TEST_CASE("a rank is lost within an update, or in a validation", "[train][collec
     if (rank == 1) own.validate = std::make_shared<EndingSamples>(test, 60);
     return trainer.fit(data, own);
   });
+}
+
+TEST_CASE("a rank that fails and then writes its files disturbs no other", "[train][collective]") {
+  const Dataset data = small_data(101);
+  const Transport transport = GENERATE(from_range(transports()));
+  const FitOptions fit{.epochs = 4, .batch = 8};
+  const Result expected = undisturbed(2, data, fit);
+  const TemporaryFolder folder;
+  std::vector<std::string> errors;
+  const auto results = on_several(
+      2,
+      [&](Trainer& trainer, int rank) {
+        if (rank == 1) return trainer.fit(data, fit);
+        FitOptions full = fit;
+        full.checkpoint = "/dev/full/checkpoint";
+        try {
+          return trainer.fit(data, full);
+        } catch (const IoError&) {  // as the command does
+          trainer.save(folder / "weights.safetensors");
+          trainer.save_checkpoint(folder / "checkpoint");
+          throw;
+        }
+      },
+      errors, kOptions, transport);
+  CHECK_THAT(errors[0], contains("/dev/full/checkpoint"));
+  CHECK(errors[1].empty());
+  CHECK(results[1].losses == expected.losses);
+  CHECK((results[1].weights == expected.weights));
+  Trainer resumed = small_trainer(devices()[0], [] {
+    TrainerOptions options = kOptions;
+    options.accumulate = 2;
+    return options;
+  }());
+  resumed.resume(folder / "checkpoint");
+  CHECK(resumed.epochs_done() == 1);
 }
 
 TEST_CASE("three of four ranks and two of three go on, up to rounding", "[train][collective]") {
