@@ -33,15 +33,32 @@ std::vector<std::string> own_words() {
   return words;
 }
 
-/// A number of machines.
+/// Numbers of machines: those with which a training starts if not all have come, and all.
+struct Nodes {
+  int fewest = 0;  // 0: all
+  int count = 1;
+};
+
+/// Reads "N" or "MIN:MAX".
+std::optional<Nodes> nodes_of(const std::string& text) {
+  const auto number = [](const std::string& digits) -> std::optional<int> {
+    int value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool is_good = error == std::errc{} && end == digits.data() + digits.size() && value >= 1 && value <= 1024;
+    return is_good ? std::optional(value) : std::nullopt;
+  };
+  const std::size_t colon = text.find(':');
+  const std::optional<int> count = number(colon == std::string::npos ? text : text.substr(colon + 1));
+  if (!count) return std::nullopt;
+  if (colon == std::string::npos) return Nodes{0, *count};
+  const std::optional<int> fewest = number(text.substr(0, colon));
+  if (!fewest || *fewest > *count) return std::nullopt;
+  return Nodes{*fewest, *count};
+}
+
 std::string check_nodes(const std::string& text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size() && number >= 1 && number <= 1024) return {};
-  if (text.find(':') != std::string::npos) {
-    return fmt::format("--nodes {}: takes the number of machines; a range of numbers is not supported", text);
-  }
-  return fmt::format("--nodes {}: must be a number of machines from 1 to 1024", text);
+  if (nodes_of(text)) return {};
+  return fmt::format("--nodes {}: must be a number of machines from 1 to 1024, or a range of them such as 2:4", text);
 }
 
 }  // namespace
@@ -72,9 +89,11 @@ void RanksOptions::add(CLI::App& command) {
       ->needs(devices.option);
   CLI::Option* const many =
       command
-          .add_option("--nodes", nodes,
-                      "Train on so many machines: start the same command on each. Needs --devices and --rendezvous")
-          ->check(CLI::Validator(check_nodes, "N"))
+          .add_option(
+              "--nodes", nodes,
+              "Train on so many machines: start the same command on each. MIN:MAX starts with those that have come "
+              "by the deadline, and goes on down to MIN. Needs --devices and --rendezvous")
+          ->check(CLI::Validator(check_nodes, "N|MIN:MAX"))
           ->needs(devices.option);
   CLI::Option* const place = command.add_option(
       "--rendezvous", rendezvous,
@@ -102,15 +121,16 @@ void RanksOptions::launch(const std::vector<std::string>& words) const {
   for (const DeviceInfo& device : devices.devices()) {
     ranks.push_back({.words = words, .variables = {"CONCORD_DEVICE=" + device.id}, .name = device.id});
   }
-  CONCORD_CHECK(nodes > 1 || static_cast<std::size_t>(least) <= ranks.size(), ArgumentError,
+  CONCORD_CHECK(have_nodes() || static_cast<std::size_t>(least) <= ranks.size(), ArgumentError,
                 "--min-ranks is {}, but --devices names {}", least, ranks.size());
   std::optional<collective::Machines> machines;
-  if (nodes > 1) {
+  if (have_nodes()) {
     CONCORD_CHECK(collective::has_gloo(), NotSupported,
                   "this Concord was built without Gloo, which trainings on several machines need: install libgloo-dev "
                   "and build again");
     if (!interface.empty()) static_cast<void>(collective::address_of_interface(interface));
-    machines = collective::machines_at(rendezvous, nodes);
+    const std::optional<Nodes> numbers = nodes_of(nodes);
+    machines = collective::machines_at(rendezvous, numbers->count, numbers->fewest);
   }
   std::cout.flush();
   std::exit(collective::launch(ranks, least, machines));
@@ -126,7 +146,8 @@ std::string RanksOptions::device_of_rank() const {
   }
   const std::vector<DeviceInfo> all = devices.devices();
   if (!world) {
-    if (all.size() == 1 && nodes == 1) return all[0].id;
+    const bool is_only_rank = environment(collective::kStoreVariable).has_value();  // of a launch with one
+    if (all.size() == 1 && (!have_nodes() || is_only_rank)) return all[0].id;
     launch(own_words());
   }
   CONCORD_CHECK(static_cast<std::size_t>(world->local_rank) < all.size(), ArgumentError,

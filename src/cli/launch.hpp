@@ -21,10 +21,12 @@ struct DevicesOption {
 /// --devices, --min-ranks, --nodes, --rendezvous, --interface and --exchange.
 struct RanksOptions {
   DevicesOption devices;
-  int least = 0;  // ranks with which the training goes on when others are lost; 0: all
-  int nodes = 1;
+  int least = 0;            // ranks with which the training goes on when others are lost; 0: all
+  std::string nodes = "1";  // or "MIN:MAX"
   std::string rendezvous, interface, exchange;
   void add(CLI::App& command);
+  /// Whether several machines may take part.
+  [[nodiscard]] bool have_nodes() const { return nodes != "1"; }
   /// Those of the options that are environment variables too, for this process and those that it starts.
   void set_variables() const;
   /// Starts this program on each device, waits, and ends this process with the exit code of the ranks.

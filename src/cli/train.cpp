@@ -208,7 +208,7 @@ void check(const TrainArguments& options) {
   CONCORD_CHECK(!options.weights.empty() || options.permit.patterns.empty(), ArgumentError, "--permit needs --weights");
   if (!options.weights.empty()) static_cast<void>(weights::File(options.weights));  // before the data is read
   static_cast<void>(find_model(options.recipe.training.model));
-  const bool are_known = options.ranks.nodes == 1 && !options.ranks.devices.selectors.empty();
+  const bool are_known = !options.ranks.have_nodes() && !options.ranks.devices.selectors.empty();
   options.parallel.check(are_known ? options.ranks.devices.devices().size() : 0, options.recipe.accumulate);
 }
 

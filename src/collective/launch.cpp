@@ -76,6 +76,7 @@ class Launch {
     if (machines_) {
       meeting_ = Rendezvous::meet(*machines_, static_cast<int>(ranks_.size()), is_interrupted, least_);
       if (!meeting_) return kInterrupted;
+      least_ = meeting_->least();
     } else {
       store_.emplace(StoreServer::Reach::this_machine, std::uint16_t{0});
     }
@@ -125,6 +126,7 @@ class Launch {
     variables.push_back(fmt::format("MASTER_ADDR={}", machines_ ? machines_->host : "127.0.0.1"));
     variables.push_back(fmt::format("MASTER_PORT={}", machines_ ? machines_->port : store_->port()));
     variables.push_back(fmt::format("{}={}", kStoreVariable, ::getpid()));
+    if (least_ > 0) variables.push_back(fmt::format("CONCORD_MIN_RANKS={}", least_));
     running_.emplace_back(ChildStart{.words = ranks_[rank].words,
                                      .variables = std::move(variables),
                                      .rank = number,
@@ -236,7 +238,7 @@ class Launch {
   }
 
   const std::vector<RankProcess>& ranks_;
-  const int least_;  // ranks with which it goes on; 0: all
+  int least_;  // ranks with which it goes on; 0: all
   const std::optional<Machines>& machines_;
   const std::chrono::duration<double> deadline_{deadline_seconds()};
   const BlockedSignals signals_;         // before any thread starts

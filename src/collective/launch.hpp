@@ -26,12 +26,12 @@ struct RankProcess {
 ///   rank that is left.
 /// - A rank that is stopped for the deadline (deadline_seconds) is killed.
 /// - SIGINT and SIGTERM go on to all ranks. All ranks end when this process is killed.
-/// With several machines, each calls this with the same `least`, which counts the ranks of all, and all of them end
-/// together: a failure that ends the training, or a signal, on one ends the ranks of all. A machine whose ranks are
-/// lost waits for those that go on without it. Rank 0 is on the machine that serves the store, without which none goes
-/// on. Returns 0 if all ranks succeed, or `least` of them; else 1 after a message on standard error that names the
-/// first rank that failed; 130 if a signal ended the ranks. Throws IoError if a program does not start, ArgumentError
-/// if there are fewer than `least` ranks, and what Rendezvous::meet throws.
+/// With several machines, each calls this with the same `least`, which counts the ranks of all and is else what
+/// Rendezvous::least says, and all of them end together: a failure that ends the training, or a signal, on one ends the
+/// ranks of all. A machine whose ranks are lost waits for those that go on without it. Rank 0 is on the machine that
+/// serves the store, without which none goes on. Returns 0 if all ranks succeed, or `least` of them; else 1 after a
+/// message on standard error that names the first rank that failed; 130 if a signal ended the ranks. Throws IoError if
+/// a program does not start, ArgumentError if there are fewer than `least` ranks, and what Rendezvous::meet throws.
 [[nodiscard]] int launch(const std::vector<RankProcess>& ranks, int least = 0,
                          const std::optional<Machines>& machines = {});
 

@@ -26,13 +26,13 @@ constexpr std::chrono::duration<double> kLastWordsOfMachine{2};
 constexpr std::chrono::milliseconds kNow{0}, kTick{200};  // kTick: between looks at signals
 
 struct Node {
-  std::string version, host, address;
-  int nodes = 0, ranks = 0, least = 0, arrival = 0;
+  std::string version, host, address, nodes;
+  int ranks = 0, least = 0, arrival = 0;
   bool serves = false;
 };
 
 nlohmann::json json_of(const Node& node) {
-  return {{"version", node.version}, {"host", node.host},   {"address", node.address}, {"nodes", node.nodes},
+  return {{"version", node.version}, {"host", node.host},   {"address", node.address}, {"machines", node.nodes},
           {"ranks", node.ranks},     {"least", node.least}, {"serves", node.serves}};
 }
 
@@ -42,12 +42,21 @@ Node node_of(const std::string& text, int arrival) {
   return {json.value("version", ""),
           json.value("host", ""),
           json.value("address", ""),
-          json.value("nodes", 0),
+          json.value("machines", ""),
           json.value("ranks", 0),
           json.value("least", 0),
           arrival,
           json.value("serves", false)};
 }
+
+std::string place_of(const Machines& machines) { return fmt::format("{}:{}", machines.host, machines.port); }
+/// As --nodes has it.
+std::string text_of(const Machines& machines) {
+  return machines.fewest > 0 ? fmt::format("{}:{}", machines.fewest, machines.count) : std::to_string(machines.count);
+}
+
+/// Whether so many are enough at the deadline.
+bool may_start_with(const Machines& machines, int come) { return machines.fewest > 0 && come >= machines.fewest; }
 
 std::string text_of(const Rendezvous::End& end) { return end.by_interrupt ? "interrupt" : "failure " + end.failure; }
 Rendezvous::End end_of(const std::string& text) {
@@ -76,9 +85,9 @@ std::unique_ptr<StoreServer> serve(const Machines& machines) {
 
 }  // namespace
 
-Machines machines_at(const std::string& place, int count) {
+Machines machines_at(const std::string& place, int count, int fewest) {
   const std::size_t colon = place.rfind(':');
-  Machines machines{count, place.substr(0, colon), 0};
+  Machines machines{count, place.substr(0, colon), 0, fewest};
   if (machines.host.starts_with('[') && machines.host.ends_with(']'))
     machines.host = machines.host.substr(1, machines.host.size() - 2);
   int port = 0;
@@ -124,10 +133,9 @@ Rendezvous::~Rendezvous() {
   }
 }
 
-bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) {
+bool Rendezvous::arrive(const std::function<bool()>& is_interrupted) {
   const std::chrono::duration<double> deadline(deadline_seconds());
   const auto end = MeetingClock::now() + deadline;
-  const std::string where = fmt::format("{}:{}", machines_.host, machines_.port);
   while (!store_) {
     if (is_interrupted()) return false;
     try {
@@ -137,26 +145,52 @@ bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) 
       CONCORD_CHECK(MeetingClock::now() < end, RankLost,
                     "{}, where the machines of the training meet, cannot be reached for {:g} s: {}. {} must run this "
                     "command too, and let others reach the port",
-                    where, deadline.count(), text.substr(text.rfind(": ") + 2), machines_.host);
+                    place_of(machines_), deadline.count(), text.substr(text.rfind(": ") + 2), machines_.host);
       std::this_thread::sleep_for(kTick);
     }
   }
   store_ = std::make_unique<Store>(machines_.host, machines_.port, deadline);
-  const Node own{std::string(kVersion), host_name(), store_->own_address(), machines_.count, ranks, least_, 0,
+  return true;
+}
+
+std::optional<int> Rendezvous::start_with(int come, bool is_late) {
+  const bool may_start = come == machines_.count || (is_late && may_start_with(machines_, come));
+  if (machines_.fewest == 0) return may_start ? std::optional(come) : std::nullopt;
+  if (may_start) static_cast<void>(store_->set("start", std::to_string(come)));
+  const std::string text = store_->get("start", kNow);
+  if (text.empty()) return std::nullopt;
+  int count = 0;
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  CONCORD_CHECK(place_ < count, NotSupported, "the training at {} has started with {} of {} machines, without this one",
+                place_of(machines_), count, machines_.count);
+  return count;
+}
+
+bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) {
+  const std::chrono::duration<double> deadline(deadline_seconds());
+  const auto end = MeetingClock::now() + deadline;
+  const std::string where = place_of(machines_);
+  if (!arrive(is_interrupted)) return false;
+  const Node own{std::string(kVersion), host_name(), store_->own_address(), text_of(machines_), ranks, least_, 0,
                  server_ != nullptr};
   while (place_ < machines_.count && !store_->set(fmt::format("node{}", place_), json_of(own).dump())) ++place_;
   CONCORD_CHECK(place_ < machines_.count, NotSupported,
                 "{} machines have come to {} already, which is all that --nodes says", machines_.count, where);
   std::vector<Node> nodes;
-  while (static_cast<int>(nodes.size()) < machines_.count) {
+  for (;;) {
     const auto number = static_cast<int>(nodes.size());
+    const std::optional<int> count = start_with(number, MeetingClock::now() > end);
+    if (count && *count <= number) {
+      nodes.resize(static_cast<std::size_t>(*count));
+      break;
+    }
     const std::string text = store_->get(fmt::format("node{}", number), kTick);
     if (is_interrupted()) return false;
     if (text.empty()) {
       const std::string ended = store_->get("end", std::chrono::milliseconds(0));
       CONCORD_CHECK(ended.empty(), RankLost, "another machine has ended the training: {}", end_of(ended).failure);
-      CONCORD_CHECK(MeetingClock::now() < end, RankLost, "{} of {} machines came to {} within {:g} s", number,
-                    machines_.count, where, deadline.count());
+      CONCORD_CHECK(MeetingClock::now() < end || may_start_with(machines_, number), RankLost,
+                    "{} of {} machines came to {} within {:g} s", number, text_of(machines_), where, deadline.count());
       continue;
     }
     nodes.push_back(node_of(text, number));
@@ -165,9 +199,9 @@ bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) 
     if (other.version != kVersion) {
       mismatch = fmt::format("{} has version {} of Concord, and {} has version {}; all machines need the same",
                              own.host, kVersion, other.host, other.version);
-    } else if (other.nodes != machines_.count) {
-      mismatch = fmt::format("{} was started with --nodes {}, and {} with --nodes {}", own.host, machines_.count,
-                             other.host, other.nodes);
+    } else if (other.nodes != own.nodes) {
+      mismatch = fmt::format("{} was started with --nodes {}, and {} with --nodes {}", own.host, own.nodes, other.host,
+                             other.nodes);
     } else if (other.least != least_) {
       mismatch = fmt::format("{} was started with --min-ranks {}, and {} with {}; 0 is without it", own.host, least_,
                              other.host, other.least);
@@ -179,12 +213,17 @@ bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) 
   std::ranges::sort(nodes, {}, [](const Node& node) {
     return std::tuple(!node.serves, node.host, node.address.size(), node.address, node.arrival);
   });
+  server_done_ = fmt::format("done{}", nodes[0].arrival);
   for (const Node& node : nodes) {
     if (node.arrival == place_) first_rank_ = ranks_;
     ranges_.push_back({node.arrival, ranks_, node.ranks});
     ranks_ += node.ranks;
   }
-  server_done_ = fmt::format("done{}", nodes[0].arrival);
+  machines_.count = static_cast<int>(nodes.size());
+  if (machines_.fewest > 0 && least_ == 0) {
+    std::ranges::sort(nodes, {}, &Node::ranks);
+    for (int i = 0; i < machines_.fewest; ++i) least_ += nodes[static_cast<std::size_t>(i)].ranks;
+  }
   store_->leave_behind(fmt::format("left{}", place_), "1");
   return true;
 }

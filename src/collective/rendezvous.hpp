@@ -21,18 +21,20 @@ struct Machines {
   int count = 1;
   std::string host;  // the machine that serves the store
   std::uint16_t port = 0;
+  int fewest = 0;  // so many start at the deadline, if `count` have not come; 0: all or none
 };
 
 /// Reads "HOST:PORT". Throws ArgumentError.
-[[nodiscard]] Machines machines_at(const std::string& place, int count);
+[[nodiscard]] Machines machines_at(const std::string& place, int count, int fewest = 0);
 
 /// One launcher among those of all machines.
 class Rendezvous {
  public:
   /// Serves the store if the host is this machine, and waits for the other machines. Null if `is_interrupted` says so.
-  /// `least`: of all ranks, with so many the training goes on when others are lost; 0: with all only. Throws RankLost
-  /// if they do not come within the deadline, NotSupported for machines that do not fit together, and IoError for a
-  /// port that is in use and a host that does not exist.
+  /// `least`: of all ranks, with so many the training goes on when others are lost; 0: with as many as the fewest
+  /// machines may bring, if Machines::fewest is set, else with all only. Throws RankLost if they do not come within the
+  /// deadline, NotSupported for machines that do not fit together and one that comes too late, and IoError for a port
+  /// that is in use and a host that does not exist.
   [[nodiscard]] static std::unique_ptr<Rendezvous> meet(const Machines& machines, int ranks,
                                                         const std::function<bool()>& is_interrupted, int least = 0);
   Rendezvous(const Rendezvous&) = delete;
@@ -42,6 +44,7 @@ class Rendezvous {
   /// The machine with the store has the first ranks; the others follow in the order of their names and addresses.
   [[nodiscard]] int first_rank() const { return first_rank_; }
   [[nodiscard]] int ranks() const { return ranks_; }  // of all machines
+  [[nodiscard]] int least() const { return least_; }
 
   /// What ended the training before its time.
   struct End {
@@ -66,7 +69,12 @@ class Rendezvous {
     int place = 0, first = 0, ranks = 0;
   };
   Rendezvous(const Machines& machines, std::unique_ptr<StoreServer> server, int least);
+  /// Returns false if it was interrupted, as the others.
   [[nodiscard]] bool gather(int ranks, const std::function<bool()>& is_interrupted);
+  /// Connects to the store.
+  [[nodiscard]] bool arrive(const std::function<bool()>& is_interrupted);
+  /// After `come` machines have come: the number of machines that start, if it is decided.
+  [[nodiscard]] std::optional<int> start_with(int come, bool is_late);
   void watch();
   /// Whether the store has this text now.
   [[nodiscard]] bool has(const std::string& name);

@@ -84,7 +84,8 @@ void check_survivors(const TrainerState& state) {
   const collective::GroupPtr& group = state.ranks.group();
   if (!group || least_ranks(state) == 0) return;
   CONCORD_CHECK(!state.pipeline, NotSupported,
-                "a pipeline cannot go on without a stage; leave --min-ranks and TrainerOptions::min_ranks out");
+                "a pipeline cannot go on without a stage; leave --min-ranks, a range of --nodes and "
+                "TrainerOptions::min_ranks out");
   CONCORD_CHECK(group->has_survivors(), NotSupported,
                 "ranks that exchange by {} cannot go on when one is lost; leave --min-ranks and "
                 "TrainerOptions::min_ranks out",

@@ -186,6 +186,47 @@ TEST_CASE("machines with other numbers of machines are refused", "[cli][collecti
   CHECK_THAT(b.err, contains("was started with --nodes 2") || contains("with --nodes 3"));
 }
 
+TEST_CASE("a range of machines starts with those that have come", "[cli][collective][nodes]") {
+  if (!can_train_on_nodes()) return;
+  const Environment hurried{{"CONCORD_DEADLINE", "3"}};
+  const std::string place = "127.0.0.1:" + free_port();
+  const auto launched = [&](const char* nodes, const std::string& script) {
+    return Arguments{"launch", "--nodes", nodes, "--rendezvous", place, "--devices", "cpu", "--", "sh", "-c", script};
+  };
+  const std::string says = "echo rank $RANK of $WORLD_SIZE, at least $CONCORD_MIN_RANKS";
+  Process alone(command_path(), launched("1:2", says + "; sleep 6"), hurried);
+  ::usleep(5'000'000);
+  const Ended late = run_command(launched("1:2", says), hurried);
+  CHECK(late.code == 1);
+  CHECK_THAT(late.err, contains("the training at " + place + " has started with 1 of 2 machines, without this one"));
+  const Ended first = alone.finish();
+  INFO(first.err);
+  CHECK(first.code == 0);
+  CHECK(first.out == "rank 0 of 1, at least 1\n");
+  const Ended few = run_command(launched("2:3", says), {{"CONCORD_DEADLINE", "1"}});
+  CHECK(few.code == 1);
+  CHECK_THAT(few.err, contains("1 of 2:3 machines came to " + place + " within 1 s"));
+  Process a(command_path(), launched("1:2", says), kPatient), b(command_path(), launched("1:2", says), kPatient);
+  const Ended one = a.finish(), two = b.finish();
+  INFO(one.err << "\n--- the other machine\n" << two.err);
+  CHECK(one.code == 0);
+  CHECK(two.code == 0);
+  CHECK(one.out + two.out == "rank 0 of 2, at least 1\n");  // of the first rank
+}
+
+TEST_CASE("a training starts on one of a range of machines", "[cli][collective][nodes]") {
+  if (!can_train_on_nodes()) return;
+  const TemporaryFolder folder;
+  const std::string one = folder / "one.safetensors", range = folder / "range.safetensors";
+  REQUIRE(run_command(lenet({"--device", "cpu", "--out", one})).code == 0);
+  const Ended ended = run_command(
+      lenet({"--nodes", "1:2", "--rendezvous", "127.0.0.1:" + free_port(), "--devices", "cpu", "--out", range}),
+      {{"CONCORD_DEADLINE", "2"}});
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK((weights_in(range) == weights_in(one)));
+}
+
 TEST_CASE("options of several machines belong together", "[cli][collective][nodes]") {
   if (!command_is_there()) return;
   const auto code = [](const Arguments& more) { return run_command(lenet(more)).code; };
@@ -193,9 +234,11 @@ TEST_CASE("options of several machines belong together", "[cli][collective][node
   CHECK(code({"--nodes", "2", "--rendezvous", "a:1"}) == 2);
   CHECK(code({"--rendezvous", "a:1", "--devices", "cpu"}) == 2);
   CHECK(code({"--exchange", "smoke", "--devices", "cpu"}) == 2);
-  const Ended range = run_command(lenet({"--nodes", "2:4", "--rendezvous", "a:1", "--devices", "cpu"}));
-  CHECK(range.code == 2);
-  CHECK_THAT(range.err, contains("a range of numbers is not supported"));
+  for (const std::string wrong : {"4:2", "0:2", "2:", ":2", "two", "2:2000", "1:2:3"}) {
+    const Ended range = run_command(lenet({"--nodes", wrong, "--rendezvous", "a:1", "--devices", "cpu"}));
+    CHECK(range.code == 2);
+    CHECK_THAT(range.err, contains("--nodes " + wrong + ": must be a number of machines from 1 to 1024, or a range"));
+  }
   const Ended alone = run_command(lenet({"--exchange", "gloo", "--device", "cpu"}));
   CHECK(alone.code == 2);
   CHECK_THAT(alone.err, contains("--exchange and --interface are for a training on several devices"));

@@ -123,7 +123,7 @@ TEST_CASE("machines that may go on without ranks count those that are left", "[c
 TEST_CASE("machines with other numbers of least ranks are refused", "[collective]") {
   const StoreServer server(StoreServer::Reach::this_machine, 0);
   Store store("127.0.0.1", server.port(), std::chrono::seconds(5));
-  REQUIRE(store.set("node0", fmt::format(R"({{"version": "{}", "host": "b", "nodes": 2, "ranks": 1}})", kVersion)));
+  REQUIRE(store.set("node0", fmt::format(R"({{"version": "{}", "host": "b", "machines": "2", "ranks": 1}})", kVersion)));
   CHECK_THROWS_WITH(Rendezvous::meet(local(2, server.port()), 1, never, 2),
                     contains("--min-ranks 2, and b with 0; 0 is without it"));
 }
