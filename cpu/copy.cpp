@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "concord/core/check.hpp"
+#include "concord/ops/all_reduce.hpp"
 #include "kernels.hpp"
 #include "strided.hpp"
 
@@ -102,6 +103,11 @@ PreparedKernel prepare_transpose(Backend&, const ops::Transpose& op, const Kerne
   return all_plain(request, reorder_kernel(src, dst));
 }
 
+PreparedKernel prepare_all_reduce(Backend&, const ops::AllReduce&, const KernelRequest& request) {
+  const Desc plain = plain_desc(request.outputs[0]);
+  return all_plain(request, reorder_kernel(plain, plain));
+}
+
 PreparedKernel prepare_slice(Backend& backend, const ops::Slice& op, const KernelRequest& request) {
   const Ends ends = ends_of(request.inputs[0], request.input_layouts[0], request.outputs[0]);
   Region region;
@@ -168,6 +174,7 @@ PreparedKernel prepare_concat(Backend& backend, const ops::Concat& op, const Ker
 
 void add_copy(Kernels& kernels) {
   kernels.add<ops::Transpose, prepare_transpose>();
+  kernels.add<ops::AllReduce, prepare_all_reduce>();
   kernels.add<ops::Slice, prepare_slice>();
   kernels.add<ops::Pad, prepare_pad>();
   kernels.add<ops::Concat, prepare_concat>();

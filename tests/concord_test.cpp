@@ -3,6 +3,7 @@
 #include "concord_test.hpp"
 
 #include <iostream>
+#include <mutex>
 #include <optional>
 #include <sstream>
 
@@ -60,7 +61,8 @@ std::filesystem::path folder_of_tests() { return environment("CONCORD_TEST_DIR")
 void keep(std::shared_ptr<const Program> program) { kept_programs().push_back(std::move(program)); }
 
 const std::vector<DevicePtr>& devices() {
-  if (opened_devices().empty()) opened_devices() = open_devices();
+  static std::once_flag opened;  // ranks may ask in several threads
+  std::call_once(opened, [] { opened_devices() = open_devices(); });
   return opened_devices();
 }
 

@@ -1,8 +1,9 @@
-// Reading --parallel.
+// Reading --parallel, --split and --sync-batch-norm.
 #include "concord/cli/parallel.hpp"
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -46,6 +47,56 @@ void ParallelOption::check(std::size_t devices, int accumulate) const {
   CONCORD_CHECK(accumulate == 1, ArgumentError,
                 "--parallel {}: micro is the number of batches an update; --accumulate {} cannot be used with it", text,
                 accumulate);
+}
+
+void SplitOption::add(CLI::App& command) {
+  command
+      .add_option("--split", text,
+                  "Samples of an update for each of --devices: --batch for each (equal), or as many together, by "
+                  "measured speed (speed) or in given proportions: 3,1")
+      ->capture_default_str();
+}
+
+BatchSplit SplitOption::get() const {
+  if (text == "equal") return {};
+  if (text == "speed") return {.by_speed = true};
+  BatchSplit given;
+  for (const std::string& word : split(text, ',')) {
+    const auto share = number_in_text<double>(word);
+    CONCORD_CHECK(share && std::isfinite(*share) && *share > 0, ArgumentError,
+                  "--split {}: it must be equal, speed, or a number above 0 for each device, such as 3,1", text);
+    given.shares.push_back(*share);
+  }
+  return given;
+}
+
+void SplitOption::check(std::size_t devices) const {
+  const std::size_t shares = get().shares.size();
+  CONCORD_CHECK(devices == 0 || shares == 0 || shares == devices, ArgumentError,
+                "--split {}: there are {} shares for {} devices", text, shares, devices);
+}
+
+void SharingOptions::add(CLI::App& command) {
+  parallel.add(command);
+  split.add(command);
+  command.add_flag("--sync-batch-norm", sync_batch_norm,
+                   "Batch norm by the statistics of the batches of all devices together");
+}
+
+void SharingOptions::check(std::size_t devices, int accumulate) const {
+  parallel.check(devices, accumulate);
+  split.check(devices);
+  if (!parallel.pipeline().is_on()) return;
+  CONCORD_CHECK(!split.get().is_on(), ArgumentError,
+                "--split and --parallel cannot be used together: each stage of a pipeline works on all samples");
+  CONCORD_CHECK(!sync_batch_norm, ArgumentError,
+                "--sync-batch-norm and --parallel cannot be used together: a pipeline trains one batch after another");
+}
+
+void SharingOptions::apply(TrainerOptions& options) const {
+  options.pipeline = parallel.pipeline();
+  options.split = split.get();
+  options.sync_batch_norm = sync_batch_norm;
 }
 
 }  // namespace concord::cli

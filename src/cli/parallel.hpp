@@ -1,4 +1,4 @@
-// ParallelOption: how several devices share a training.
+// SharingOptions: how several devices share a training.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,6 +18,27 @@ struct ParallelOption {
   /// Throws ArgumentError if a training on so many devices, with so many batches an update, cannot be what the text
   /// says. 0 devices: not known.
   void check(std::size_t devices, int accumulate) const;
+};
+
+/// --split speed, --split 3,1.
+struct SplitOption {
+  std::string text = "equal";
+  void add(CLI::App& command);
+  /// Throws ArgumentError for a text that is none of these.
+  [[nodiscard]] BatchSplit get() const;
+  /// Throws ArgumentError if there are not as many shares as devices; 0 devices: not known.
+  void check(std::size_t devices) const;
+};
+
+/// --parallel, --split and --sync-batch-norm.
+struct SharingOptions {
+  ParallelOption parallel;
+  SplitOption split;
+  bool sync_batch_norm = false;
+  void add(CLI::App& command);
+  /// As those of its parts, and if they contradict each other.
+  void check(std::size_t devices, int accumulate) const;
+  void apply(TrainerOptions& options) const;
 };
 
 }  // namespace concord::cli

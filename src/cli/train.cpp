@@ -26,7 +26,7 @@ struct TrainArguments {
   TrainingRecipe recipe;
   DeviceOption device;
   RanksOptions ranks;
-  ParallelOption parallel;
+  SharingOptions sharing;
   TraceOption trace;
   PermitOption permit;
   ValidationOptions validation;
@@ -209,7 +209,7 @@ void check(const TrainArguments& options) {
   if (!options.weights.empty()) static_cast<void>(weights::File(options.weights));  // before the data is read
   static_cast<void>(find_model(options.recipe.training.model));
   const bool are_known = !options.ranks.have_nodes() && !options.ranks.devices.selectors.empty();
-  options.parallel.check(are_known ? options.ranks.devices.devices().size() : 0, options.recipe.accumulate);
+  options.sharing.check(are_known ? options.ranks.devices.devices().size() : 0, options.recipe.accumulate);
 }
 
 void run_train(TrainArguments& options) {
@@ -235,7 +235,7 @@ void run_train(TrainArguments& options) {
 
   const std::shared_ptr<nn::Module> network = data.network;
   TrainerOptions how = recipe.trainer_options(model, *data.train, *network);
-  how.pipeline = options.parallel.pipeline();
+  options.sharing.apply(how);
   how.metadata = data.trained.metadata();
   how.metadata.merge(options.validation.metadata());
   Trainer trainer(network, data.objective, recipe.training.make_optimizer(), device, how);
@@ -305,7 +305,7 @@ void add_train(CLI::App& app) {
   options->device.add(*command);
   options->ranks.add(*command);
   options->ranks.devices.option->excludes(command->get_option("--device"));
-  options->parallel.add(*command);
+  options->sharing.add(*command);
   options->recipe.add(*command);
   options->seed_option = command->get_option("--seed");
   CLI::Option* const resume =

@@ -96,6 +96,12 @@ class GlooMessages final : public Messages {
     links_.clear();
   }
 
+  std::unique_ptr<Messages> duplicate() override {
+    GlooOptions options = options_;
+    options.prefix += fmt::format("{}/", duplicates_++);
+    return std::make_unique<GlooMessages>(store_->duplicate(), std::move(options));
+  }
+
   PendingPtr send(int to, std::uint64_t number, std::span<const std::byte> bytes) override {
     // What is sent is only read.
     return begin(to, number, {const_cast<std::byte*>(bytes.data()), bytes.size()}, Direction::out);
@@ -261,6 +267,7 @@ class GlooMessages final : public Messages {
 
   std::shared_ptr<Store> store_;
   GlooOptions options_;
+  int duplicates_ = 0;
   std::vector<Link> links_;
   mutable std::string lost_;        // what this rank has noticed of a lost one
   std::vector<std::string> names_;  // of the ranks, for messages of errors

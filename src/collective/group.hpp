@@ -51,6 +51,10 @@ class Group {
   /// Waits until all ranks have called it.
   virtual void barrier() = 0;
 
+  /// A second group of the same ranks, whose operations have an order of their own, so that another thread may use it.
+  /// All ranks call it.
+  [[nodiscard]] virtual std::shared_ptr<Group> duplicate() = 0;
+
   /// The ranks that still take part, after an operation of one of them threw RankLost: a new group, in the same order;
   /// null for a rank that is left alone. Each of them calls it, and waits for those that are not known to be lost, at
   /// most for the deadline. No other operation of this group may follow. Throws RankLost on a rank that the others have

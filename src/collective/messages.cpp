@@ -73,6 +73,12 @@ class MessageGroup final : public Group {
 
   [[nodiscard]] std::string transport() const override { return transport_; }
 
+  GroupPtr duplicate() override {
+    GroupPtr group = make_message_group(messages_->duplicate(), rank(), size(), transport_);
+    group->barrier();
+    return group;
+  }
+
   void reduce_scatter(std::span<float> values, std::span<const float> start) override {
     const Sum sum(*this, values, start);
     sum.run([](Part) {});

@@ -29,6 +29,8 @@ class Messages {
   Messages& operator=(const Messages&) = delete;
   virtual ~Messages() = default;
 
+  /// Other messages between the same ranks, with numbers of their own. All ranks call it.
+  [[nodiscard]] virtual std::unique_ptr<Messages> duplicate() = 0;
   /// Begins to send. Ends when the other rank has begun to receive. Throws RankLost.
   [[nodiscard]] virtual PendingPtr send(int to, std::uint64_t number, std::span<const std::byte> bytes) = 0;
   /// Begins to receive a message of this size. Throws RankLost.

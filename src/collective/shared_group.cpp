@@ -3,6 +3,7 @@
 #include "concord/collective/shared_group.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "concord/collective/shared_block.hpp"
@@ -116,6 +117,20 @@ class SharedGroup final : public Group {
   void barrier() override { take_turn(); }
 
   [[nodiscard]] bool has_survivors() const override { return true; }
+
+  GroupPtr duplicate() override {
+    std::array<char, 256> path{};
+    std::shared_ptr<SharedMemory> memory;
+    if (rank() == 0) {
+      memory = std::make_shared<SharedMemory>(SharedBlock::bytes(size()));
+      memory->path().string().copy(path.data(), path.size() - 1);
+    }
+    broadcast(std::as_writable_bytes(std::span(path)), 0);
+    if (!memory) memory = std::make_shared<SharedMemory>(path.data(), SharedBlock::bytes(size()));
+    const auto group = std::make_shared<SharedGroup>(std::move(memory), rank(), size(), block_.deadline());
+    group->barrier();  // all have mapped the block while rank 0 is here
+    return group;
+  }
 
   GroupPtr survivors() override {
     const SharedBlock::Survivors next = block_.go_on();

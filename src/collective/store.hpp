@@ -41,6 +41,9 @@ class Store {
   Store& operator=(const Store&) = delete;
   ~Store();
 
+  /// A connection of its own to the same store, for another thread. Throws as the constructor.
+  [[nodiscard]] std::shared_ptr<Store> duplicate() const;
+
   /// Enters a text. Returns false if the name has one already, which then stays.
   [[nodiscard]] bool set(const std::string& name, const std::string& text);
   /// Waits until the name has a text. Returns an empty string if it has none when the deadline passes.

@@ -28,7 +28,7 @@ void find_invariants(Lowered& program) {
     assigned[static_cast<std::size_t>(program.root(assignment.value))] = true;
   }
   for (LoweredNode& node : program.nodes) {
-    if (!node.kernel) continue;
+    if (!node.kernel || is_all_reduce(node)) continue;
     const std::size_t largest = is_reordered_variable(program, node) ? SIZE_MAX : kLargest;
     node.invariant =
         std::ranges::none_of(node.inputs,

@@ -7,6 +7,7 @@
 
 #include "concord/compile/section.hpp"
 #include "concord/core/check.hpp"
+#include "concord/ops/all_reduce.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/matmul.hpp"
@@ -176,6 +177,8 @@ std::vector<Assignment> assignments_of(const Graph& graph, RunPart part) {
   }
   return made;
 }
+
+bool is_all_reduce(const LoweredNode& node) { return dynamic_cast<const ops::AllReduce*>(node.op.get()) != nullptr; }
 
 Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all, RunPart part) {
   return lower_section(graph, Section{{outputs.begin(), outputs.end()}, assignments_of(graph, part)}, retains_all);

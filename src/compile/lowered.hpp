@@ -41,6 +41,9 @@ struct LoweredNode {
   [[nodiscard]] bool is_alias() const { return is_view || (op && op->is_alias()); }
 };
 
+/// Whether the ranks of a training sum what the node makes: then all of them run it, and each once.
+[[nodiscard]] bool is_all_reduce(const LoweredNode& node);
+
 struct LoweredAssignment {
   ValueId variable, value;
 };

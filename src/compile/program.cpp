@@ -68,7 +68,19 @@ void Program::run(std::span<const std::size_t> marks, const std::function<void(s
   with_host_memory("a run of a program", [&] { impl_->run(marks, reached); });
 }
 
+void ProgramImpl::require_all_reduce() const {
+  CONCORD_CHECK(all_reduces.empty() || all_reduce, ArgumentError,
+                "the program has an all_reduce, but no ranks to sum over; call Program::all_reduce_by first");
+}
+
+void ProgramImpl::sum_over_ranks(std::size_t place) {
+  if (!all_reduce || !std::ranges::binary_search(all_reduces, place)) return;
+  const ValueId value = lowered.nodes[launch_nodes[place]].outputs[0];
+  all_reduce(operands[static_cast<std::size_t>(value)], lowered.bytes(value) / sizeof(float));
+}
+
 void ProgramImpl::run(std::span<const std::size_t> marks, const std::function<void(std::size_t)>& reached) {
+  require_all_reduce();
   settle();
   std::size_t next = 0;
   {
@@ -94,6 +106,7 @@ void Program::run_after_pause() {
 }
 
 void ProgramImpl::run_before_pause() {
+  require_all_reduce();
   settle();
   const timeline::Span span("enqueue step");
   for (std::size_t i = 0; i < pause.value().launches; ++i) enqueue(i);
@@ -118,10 +131,24 @@ Program Program::twin() const {
     twin->lowered = impl_->lowered;
     twin->names = impl_->names;
     twin->retains_all = impl_->retains_all;
+    twin->all_reduce = impl_->all_reduce;
     twin->pause = impl_->pause;
     allocate(*twin, plan_memory(twin->lowered, twin->retains_all), &*impl_);
     return Program(std::move(twin));
   });
+}
+
+void Program::all_reduce_by(std::function<void(const Operand& values, std::size_t count)> sum) {
+  impl_->all_reduce = std::move(sum);
+}
+
+std::vector<std::size_t> Program::all_reduces() const {
+  std::vector<std::size_t> counts;
+  for (const std::size_t place : impl_->all_reduces) {
+    const ValueId value = impl_->lowered.nodes[impl_->launch_nodes[place]].outputs[0];
+    counts.push_back(impl_->lowered.bytes(value) / sizeof(float));
+  }
+  return counts;
 }
 
 std::size_t Program::launches_until_assigned(std::span<const std::string> variables) const {

@@ -137,6 +137,11 @@ class Program {
   /// As `run`, and calls reached(i) as soon as the first marks[i] launches are enqueued, for each i in order. The marks
   /// ascend, up to launches().
   void run(std::span<const std::size_t> marks, const std::function<void(std::size_t)>& reached);
+  /// How the ranks' values are summed in the midst of a run (all_reduce): `sum` replaces so many floats by their sum
+  /// over the ranks, for what is enqueued later. A program with an all_reduce runs only with one.
+  void all_reduce_by(std::function<void(const Operand& values, std::size_t count)> sum);
+  /// The number of floats of each all_reduce of a run, in order.
+  [[nodiscard]] std::vector<std::size_t> all_reduces() const;
   /// Of a program that pauses (compile_section): enqueue what comes before the pause, and what comes behind it.
   void run_before_pause();
   void run_after_pause();

@@ -1,6 +1,7 @@
 // What a Program holds; shared by program.cpp (building, running) and trace.cpp.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,6 +61,8 @@ struct ProgramImpl {
     std::size_t launches = 0, commits = 0;
   };
   std::optional<Pause> pause;
+  std::vector<std::size_t> all_reduces;  // launches whose result is summed over the ranks
+  std::function<void(const Operand& values, std::size_t count)> all_reduce;
   std::map<std::string, ValueId> names;  // readable values
   PlainCopies plain_copies;
   std::size_t memory = 0;
@@ -76,6 +79,10 @@ struct ProgramImpl {
   void commit(std::size_t begin, std::size_t end);
   /// Enqueues one, onto the timeline where there is one.
   void enqueue(std::size_t place);
+  /// Sums the result of a launch over the ranks, if it is to be.
+  void sum_over_ranks(std::size_t place);
+  /// Throws ArgumentError if nobody sums over the ranks, but the program needs it.
+  void require_all_reduce() const;
   /// For the timeline, of each launch.
   [[nodiscard]] const std::vector<timeline::Label>& timeline_labels();
   [[nodiscard]] Tensor read(ValueId id);

@@ -71,7 +71,7 @@ class Search {
       if (node.is_alias()) continue;
       for (const ValueId id : node.outputs) {
         producer_[index(id)] = static_cast<std::int32_t>(n);
-        fixed_[index(id)] = node.invariant;
+        fixed_[index(id)] = node.invariant || is_all_reduce(node);
       }
     }
     for (std::size_t v = 0; v < program.values.size(); ++v) {

@@ -154,18 +154,24 @@ const std::vector<timeline::Label>& ProgramImpl::timeline_labels() {
 }
 
 void ProgramImpl::enqueue(std::size_t place) {
-  if (!timeline::recording()) return launches[place]->enqueue();
-  device().enqueue_recorded(*launches[place], timeline_labels()[place]);
+  if (timeline::recording()) {
+    device().enqueue_recorded(*launches[place], timeline_labels()[place]);
+  } else {
+    launches[place]->enqueue();
+  }
+  sum_over_ranks(place);
 }
 
 std::vector<TraceEntry> Program::run_traced() {
   const Device::Use use(impl_->device());
   std::vector<TraceEntry> entries;
+  impl_->require_all_reduce();
   impl_->settle();
   impl_->device().finish();
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
     entries.push_back(impl_->describe(i));
     entries.back().seconds = impl_->device().timed(*impl_->launches[i]);
+    impl_->sum_over_ranks(i);
   }
   impl_->commit();
   impl_->device().finish();

@@ -20,6 +20,12 @@ Value BatchNorm::forward(Value x) {
   Graph& graph = x.graph();
   const bool tracks = options_.track_running_stats;
   if (tracks && (options_.frozen || !graph.training())) return by_running_statistics(x);
+  if (graph.training()) {
+    if (const std::optional<RankStatistics> all = statistics_of_ranks(x)) {
+      if (tracks) move_running_statistics(graph, {all->mean, all->variance * all->unbiased});
+      return by_statistics(x, all->mean, all->variance);
+    }
+  }
   const std::int64_t values = x.shape().elements() / channels();  // per channel
   CONCORD_CHECK(values > 1, ShapeError, "{}: the batch's statistics need more than one value per channel, got {}",
                 graph.scoped(name(), '/'), x.shape().str());

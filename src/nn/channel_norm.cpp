@@ -6,8 +6,11 @@
 #include "concord/core/check.hpp"
 #include "concord/nn/init.hpp"
 #include "concord/nn/substitution.hpp"
+#include "concord/ops/all_reduce.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/reduce.hpp"
+#include "concord/ops/stop_gradient.hpp"
 
 namespace concord::nn {
 namespace {
@@ -24,7 +27,21 @@ struct AveragedBatch {
   Value number;
 };
 
+/// This rank, and how many there are; 0 where ranks do not share statistics.
+struct RankPlace {
+  int rank = 0, ranks = 0;
+};
+
 }  // namespace
+
+SynchronizedStatistics::SynchronizedStatistics(Graph& graph, int rank, int ranks) : graph_(graph) {
+  CONCORD_CHECK(rank >= 0 && rank < ranks, ArgumentError, "SynchronizedStatistics: there is no rank {} of {}", rank,
+                ranks);
+  const RankPlace outer = std::exchange(graph.attached<RankPlace>(), {rank, ranks});
+  outer_rank_ = outer.rank;
+  outer_ranks_ = outer.ranks;
+}
+SynchronizedStatistics::~SynchronizedStatistics() { graph_.attached<RankPlace>() = {outer_rank_, outer_ranks_}; }
 
 AveragedStatistics::AveragedStatistics(Value batch)
     : graph_(batch.graph()), outer_(std::exchange(graph_.attached<AveragedBatch>().number, batch)) {}
@@ -64,8 +81,12 @@ Value ChannelNorm::affine(Value x) const {
 
 Value ChannelNorm::by_running_statistics(Value x) const {
   Graph& graph = x.graph();
-  const Value mean = parameter(graph, running_mean_, "running_mean");
-  const Value variance = parameter(graph, running_var_, "running_var");
+  return by_statistics(x, parameter(graph, running_mean_, "running_mean"),
+                       parameter(graph, running_var_, "running_var"));
+}
+
+Value ChannelNorm::by_statistics(Value x, Value mean, Value variance) const {
+  Graph& graph = x.graph();
   std::vector<Value> operands{mean, variance};
   Scalar factor = scalar::rsqrt(scalar::input(1) + epsilon_);
   if (weight_) {
@@ -77,6 +98,28 @@ Value ChannelNorm::by_running_statistics(Value x) const {
   const auto factors = pointwise("norm_factors", operands, {-scalar::input(0), factor}, {DType::f32, DType::f32});
   const Value normalised = (x + by_channel(factors[0], x)) * by_channel(factors[1], x);
   return weight_ ? normalised + by_channel(parameter(graph, bias_, "bias"), x) : normalised;
+}
+
+std::optional<ChannelNorm::RankStatistics> ChannelNorm::statistics_of_ranks(Value x) const {
+  Graph& graph = x.graph();
+  const RankPlace place = graph.attached<RankPlace>();
+  if (place.ranks == 0) return {};
+  std::vector<std::int64_t> axes{0};
+  for (std::size_t axis = 2; axis < x.shape().rank(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+  const auto values = static_cast<float>(x.shape().elements() / channels_);
+  const Value mean = concord::mean(x, axes);
+  const Value deviations = concord::mean(square(x - by_channel(mean, x)), axes);
+  // One message for all three. The sum of all squares would lose the variance of values far from 0.
+  const Value own = concat({full(graph, Shape{1}, values), mean, deviations}, 0);
+  const Value all = all_gather(own, place.rank, place.ranks);  // (ranks, 1 + 2 C)
+  const Value counts = slice(all, 1, 0, 1);
+  const Value means = slice(all, 1, 1, 1 + channels_), variances = slice(all, 1, 1 + channels_, 1 + 2 * channels_);
+  const Value total = sum(counts);
+  const Value common = sum(counts * means, {0}) / total;
+  const Value variance = sum(counts * (variances + square(means - common)), {0}) / total;
+  const Scalar n = scalar::input(0);
+  return RankStatistics{common, variance,
+                        pointwise("unbiased", {stop_gradient(total)}, n / scalar::max(n - 1.0F, 1.0F))};
 }
 
 void ChannelNorm::move_running_statistics(Graph& graph, const Statistics& batch) const {

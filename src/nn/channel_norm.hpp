@@ -25,6 +25,22 @@ class AveragedStatistics {
   Value outer_;
 };
 
+/// During its lifetime, batch norm traced in `graph` for training normalises by the statistics of the batches of all
+/// ranks of a training together, instead of those of its own batch: torch.nn.SyncBatchNorm. Also its running statistics
+/// are those. The graph must outlive it.
+class SynchronizedStatistics {
+ public:
+  /// Throws ArgumentError unless 0 <= rank < ranks.
+  SynchronizedStatistics(Graph& graph, int rank, int ranks);
+  SynchronizedStatistics(const SynchronizedStatistics&) = delete;
+  SynchronizedStatistics& operator=(const SynchronizedStatistics&) = delete;
+  ~SynchronizedStatistics();
+
+ private:
+  Graph& graph_;
+  int outer_rank_, outer_ranks_;
+};
+
 /// The least and the largest rank of the input: 1d layers take (N, C) or (N, C, L), 2d (N, C, H, W), 3d (N, C, D, H,
 /// W).
 struct NormRanks {
@@ -46,6 +62,12 @@ class ChannelNorm : public Module {
     Value mean, variance;
   };
 
+  /// The statistics of the batches of all ranks: mean and biased variance, (C) each, and the factor that makes the
+  /// variance unbiased, [].
+  struct RankStatistics {
+    Value mean, variance, unbiased;
+  };
+
   /// Throws ArgumentError for fewer than 1 channels.
   ChannelNorm(std::string name, std::int64_t channels, float epsilon);
   void add_affine(bool trainable = true);
@@ -61,6 +83,10 @@ class ChannelNorm : public Module {
   [[nodiscard]] Value affine(Value x) const;
   /// (x − running_mean)/√(running_var + ε)·weight + bias.
   [[nodiscard]] Value by_running_statistics(Value x) const;
+  /// (x − mean)/√(variance + ε)·weight + bias.
+  [[nodiscard]] Value by_statistics(Value x, Value mean, Value variance) const;
+  /// Of all ranks; nothing outside SynchronizedStatistics. A rank without a batch counts 0 values.
+  [[nodiscard]] std::optional<RankStatistics> statistics_of_ranks(Value x) const;
   /// Updates the running statistics with those of a batch.
   void move_running_statistics(Graph& graph, const Statistics& batch) const;
 

@@ -58,13 +58,20 @@ std::uint64_t hash_of_data(const Samples& data, std::uint64_t seed) {
   return hash.value();
 }
 
+std::uint64_t hash_of_split(const TrainerState& state) {
+  Hash hash;
+  hash.add(state.options.split.by_speed ? "by speed" : "by shares");
+  hash.add(std::as_bytes(std::span(state.ranks.shares())));
+  return hash.value();
+}
+
 std::uint64_t unsigned_of(std::int64_t number) { return static_cast<std::uint64_t>(number); }
 
 }  // namespace
 
 void require_equal_ranks(const TrainerState& state, const Samples& data, const FitOptions& options) {
   if (!state.ranks.are_several()) return;
-  std::vector<Agreed> values{
+  const std::vector<Agreed> values{
       {"the seeds", state.at.seed},
       {"the numbers of epochs", unsigned_of(options.epochs)},
       {"the batch sizes", unsigned_of(options.batch)},
@@ -73,9 +80,15 @@ void require_equal_ranks(const TrainerState& state, const Samples& data, const F
       {"the numbers of samples", unsigned_of(data.size())},
       {"the samples", hash_of_data(data, state.at.seed), true},
       {"the batches of a pipeline", unsigned_of(state.options.pipeline.micro)},
+      {"the splits of batches", hash_of_split(state), true},
+      {"the choices of synchronised batch norm", state.options.sync_batch_norm ? 1U : 0U},
   };
-  if (!state.pipeline) values.push_back({"the weights", hash_of_weights(state), true});
   state.ranks.require_equal(values);
+}
+
+void require_equal_weights(const TrainerState& state) {
+  if (!state.ranks.are_several() || state.pipeline) return;
+  state.ranks.require_equal(std::vector<Agreed>{{"the weights", hash_of_weights(state), true}});
 }
 
 }  // namespace concord::train

@@ -2,6 +2,7 @@
 #include "concord/train/checks.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "concord/core/check.hpp"
 #include "concord/data/image/image_changes.hpp"
@@ -79,6 +80,13 @@ void check_fit(const Recipe& recipe, const TrainerOptions& trainer, const Sample
   check_mixing(options.mixing, data);
   if (options.validate) check_data(recipe, *options.validate);
   if (options.early_stopping) check_early_stopping(recipe.objective, *options.early_stopping, options);
+}
+
+void check_rate(double rate, const std::string& schedule, const Place& at) {
+  CONCORD_CHECK(std::isfinite(static_cast<float>(rate)) && rate >= 0, ArgumentError,
+                "the schedule '{}' gives the learning rate {} for step {} (epoch {}, update {}): it must be finite and "
+                "not negative. The step is not run; weights and optimizer keep their values from before it.",
+                schedule, rate, at.step + 1, at.epoch + 1, at.updates + 1);
 }
 
 void check_batches(const Recipe& recipe, const Samples& data, const EpochPlan& plan) {

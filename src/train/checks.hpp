@@ -4,6 +4,7 @@
 #include "concord/data/samples.hpp"
 #include "concord/train/epoch_plan.hpp"
 #include "concord/train/options.hpp"
+#include "concord/train/place.hpp"
 #include "concord/train/trace.hpp"
 
 namespace concord::train {
@@ -20,6 +21,8 @@ void check_fits(const Recipe& recipe, const Samples& data, Purpose purpose, std:
                 const NamedMetrics& metrics = {});
 /// Throws as Trainer::fit does if the data set or the options contradict the training or each other.
 void check_fit(const Recipe& recipe, const TrainerOptions& trainer, const Samples& data, const FitOptions& options);
+/// Throws ArgumentError for a learning rate that is not finite or negative; `schedule` describes what gave it.
+void check_rate(double rate, const std::string& schedule, const Place& at);
 /// Throws ShapeError if the network does not accept the batches of an epoch.
 void check_batches(const Recipe& recipe, const Samples& data, const EpochPlan& plan);
 

@@ -15,8 +15,11 @@ struct BatchPlan {
   std::int64_t rows = 0;
   std::int64_t first = 0;  // samples of the epoch before them
   std::int64_t full = 0;   // samples of the epoch's other batches
-  /// Of the batch among those of an update.
-  [[nodiscard]] double weight() const { return full == 0 ? 1 : static_cast<double>(size) / static_cast<double>(full); }
+  int parts = 1;           // ranks that share a batch of `full` samples: `size` is the part of one
+  /// Of the batch, or the part of one, among those of an update: 1 on average.
+  [[nodiscard]] double weight() const {
+    return full == 0 ? 1 : static_cast<double>(size) * parts / static_cast<double>(full);
+  }
   friend bool operator==(const BatchPlan&, const BatchPlan&) = default;
 };
 

@@ -3,15 +3,14 @@
 #include "concord/train/exchange.hpp"
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 #include "concord/collective/buckets.hpp"
-#include "concord/collective/shared_files.hpp"
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/timeline_label.hpp"
+#include "concord/train/peers.hpp"
 #include "concord/train/trace.hpp"
 
 namespace concord::train {
@@ -23,52 +22,6 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * 
 
 std::span<float> floats(std::span<std::byte> bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
-}
-
-/// Whether all ranks say yes.
-bool all_of(collective::Group& group, bool own) {
-  float missing = own ? 0 : 1;
-  group.all_reduce({&missing, 1});
-  return missing == 0;
-}
-
-/// Whether no two ranks have the same device: kernels of one would wait for kernels of the other, which do not run.
-bool are_different_devices(collective::Group& group, const DeviceInfo& own) {
-  using Address = std::array<char, 32>;
-  std::vector<Address> all(static_cast<std::size_t>(group.size()));
-  own.pci_address.copy(all[static_cast<std::size_t>(group.rank())].data(), sizeof(Address) - 1);
-  group.all_gather(std::as_writable_bytes(std::span(all)), sizeof(Address));
-  std::ranges::sort(all);
-  return std::ranges::adjacent_find(all) == all.end();
-}
-
-/// Whether sums of small whole numbers are right: drivers are not trusted.
-bool sums_are_right(PeerMemory& memory, Device& device, const collective::Group& group, std::size_t count) {
-  constexpr std::size_t kMost = 4096;
-  const std::size_t numbers = std::min(count, kMost);
-  const auto ranks = static_cast<float>(group.size());
-  std::vector<float> values(numbers);
-  for (std::size_t i = 0; i < numbers; ++i) values[i] = static_cast<float>(i % 64) + static_cast<float>(group.rank());
-  device.write(*memory.buffer(), 0, std::as_bytes(std::span(values)));
-  device.wait_for(memory.sum(0, numbers, nullptr, 0, device.record()));
-  device.read(*memory.buffer(), 0, std::as_writable_bytes(std::span(values)));
-  if (memory.lost_rank() >= 0) return false;
-  for (std::size_t i = 0; i < numbers; ++i) {
-    if (values[i] != ranks * static_cast<float>(i % 64) + ranks * (ranks - 1) / 2) return false;
-  }
-  return true;
-}
-
-/// Whether this device sums over the memory of all.
-bool connects(PeerMemory& memory, collective::Group& group) {
-  const std::vector<int> files = collective::share_files(group, memory.file());
-  try {
-    memory.connect(files, group.rank());
-    return true;
-  } catch (const DeviceError& error) {
-    log(LogLevel::warning, fmt::format("the memory of the other devices cannot be used: {}", error.what()));
-    return false;
-  }
 }
 
 }  // namespace
@@ -99,10 +52,8 @@ bool Exchange::connect_peers() {
   bool is_good = are_different_devices(*group_, device.info());
   for (Bucket& bucket : buckets_) {
     if (!is_good) break;
-    bucket.peer = device.allocate_peer(bucket.bytes, group_->size(), collective::deadline_seconds());
-    is_good = all_of(*group_, bucket.peer != nullptr);
-    if (is_good) is_good = all_of(*group_, connects(*bucket.peer, *group_));
-    if (is_good) is_good = all_of(*group_, sums_are_right(*bucket.peer, device, *group_, bucket.bytes / sizeof(float)));
+    bucket.peer = connected_peer_memory(*group_, device, bucket.bytes);
+    is_good = bucket.peer != nullptr;
   }
   CONCORD_CHECK(is_good || wanted != "peer", NotSupported,
                 "CONCORD_EXCHANGE is peer, but the devices of this training do not read each other's memory");
@@ -124,11 +75,13 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
     if (slot.name == kExchangedCounts) started_ = aligned(slot.spec.bytes()) / sizeof(float);
   }
   const bool shares = connect_peers();
+  const std::size_t most_in_step = most_all_reduced(graph);
   for (Bucket& bucket : buckets_) {
     bucket.buffer = shares ? bucket.peer->buffer() : device.allocate(bucket.bytes);
     if (!shares) bucket.staging = device.allocate_staging(bucket.bytes);
   }
   if (shares) last_counts_ = device.allocate(std::max<std::size_t>(started_ * sizeof(float), kAlign));
+  if (most_in_step > 0) step_sums_.emplace(*group_, device, most_in_step, shares);
   sum_label_ =
       timeline::label_with("sum over ranks", transport(), {{"ranks", static_cast<std::uint64_t>(group_->size())}});
   start_.resize(buckets_[0].bytes / sizeof(float));
@@ -137,6 +90,10 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
     variables_->bind(slot.name, slot.spec, Storage(buckets_[slot.bucket].buffer, slot.offset));
   log(LogLevel::info, fmt::format("rank {} of {} exchanges {} MiB in {} parts by {}", group_->rank(), group_->size(),
                                   all >> 20, buckets_.size(), transport()));
+}
+
+bool Exchange::fits(const Graph& graph) const {
+  return slots_ == slots_of(graph, *group_) && most_all_reduced(graph) <= (step_sums_ ? step_sums_->most() : 0);
 }
 
 void Exchange::start_counts(std::vector<float> counts) {
@@ -210,14 +167,13 @@ void Exchange::finish() {
 
 void Exchange::require_all_ranks() {
   for (Bucket& bucket : buckets_) {
-    if (!bucket.peer) return;
-    const int lost = bucket.peer->lost_rank();
-    CONCORD_CHECK(lost < 0, RankLost, "rank {} did not come to an exchange on the devices for {:g} s", lost,
-                  collective::deadline_seconds());
+    if (bucket.peer) require_all_ranks_of(*bucket.peer);
   }
+  if (step_sums_) step_sums_->require_all_ranks();
 }
 
 void Exchange::give_up() {
+  if (step_sums_) step_sums_->give_up();
   for (Bucket& bucket : buckets_) {
     if (bucket.peer) bucket.peer->give_up();
     if (!bucket.summed.valid()) continue;

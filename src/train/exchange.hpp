@@ -3,6 +3,7 @@
 
 #include <future>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "concord/compile/program.hpp"
 #include "concord/core/timeline.hpp"
 #include "concord/train/background.hpp"
+#include "concord/train/step_sums.hpp"
 
 namespace concord::train {
 
@@ -21,7 +23,7 @@ class Exchange {
   /// Allocates memory, and binds the variables to it: call this before the step is compiled.
   Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph);
   /// Whether it has the variables of this graph.
-  [[nodiscard]] bool fits(const Graph& graph) const { return slots_ == slots_of(graph, *group_); }
+  [[nodiscard]] bool fits(const Graph& graph) const;
 
   /// Sets the sums of the loss that the next ones are added to; in the order of kExchangedCounts.
   void start_counts(std::vector<float> counts);
@@ -35,7 +37,9 @@ class Exchange {
   void begin_with_nothing();
   /// Lets work that is enqueued later read the sums of all buckets. Through the host, waits for them. Throws RankLost.
   void finish();
-  /// Throws RankLost if a rank was missing in a sum on the device: `sum` does not wait for that.
+  /// Of the all_reduces of the step; null if it has none.
+  [[nodiscard]] StepSums* step_sums() { return step_sums_ ? &*step_sums_ : nullptr; }
+  /// Throws RankLost if a rank was missing in a sum on the device: `finish` does not wait for that.
   void require_all_ranks();
   /// A rank is lost: sums on the device end now, and are NaN. Waits for those on the host, which end soon.
   void give_up();
@@ -74,6 +78,7 @@ class Exchange {
   VariablesPtr variables_;
   std::vector<Slot> slots_;
   std::vector<Bucket> buckets_;
+  std::optional<StepSums> step_sums_;
   std::size_t started_ = 0;   // floats at the beginning whose sums start from the last ones: the counts of the loss
   BufferPtr last_counts_;     // on the device
   std::vector<float> start_;  // of the first bucket, on the host: 0 but for the counts

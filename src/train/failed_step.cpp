@@ -26,8 +26,8 @@ FailedStep::FailedStep(const TrainerState& state, const Samples& data, const Fit
 
 std::vector<std::int32_t> FailedStep::rows() const {
   const std::vector<std::int32_t> order = order_of(plan_, data_, options_, state_.at.seed, state_.at.epoch);
-  const auto first = order.begin() + static_cast<std::ptrdiff_t>(batch() * plan_.full.size);
-  return {first, first + static_cast<std::ptrdiff_t>(is_full() ? plan_.full.size : plan_.last.size)};
+  const std::span<const std::int32_t> own = state_.ranks.own_rows_of(plan_, order, batch());
+  return {own.begin(), own.end()};
 }
 
 void FailedStep::augment(Tensor& features, std::span<const std::int32_t> rows) const {
@@ -59,7 +59,7 @@ void FailedStep::explain() {
   NonFiniteReport report;
   std::string what = "the loss", where = "running the step again found no such value";
   if (state_.ranks.are_several()) where += fmt::format(" on rank {}", state_.ranks.rank());
-  if (batch() >= plan_.batches()) {
+  if (batch() >= plan_.batches() || !step()) {
     throw NonFinite(fmt::format("{} of {} is not finite: another rank says where{}", what, name(), kKept));
   }
   try {

@@ -20,7 +20,7 @@ class FailedStep {
 
  private:
   /// The batch of this rank in the epoch.
-  [[nodiscard]] std::int64_t batch() const { return state_.at.batches_done(plan_) + state_.ranks.rank(); }
+  [[nodiscard]] std::int64_t batch() const { return state_.ranks.own_of(state_.at.batches_done(plan_)); }
   [[nodiscard]] bool is_full() const { return batch() < plan_.full.rows; }
   [[nodiscard]] const StepProgramPtr& step() const { return is_full() ? programs_.full : programs_.last; }
   /// Of its batch, in the data set.

@@ -2,7 +2,7 @@
 // second and at the end of an epoch.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -16,6 +16,7 @@
 #include "concord/train/mixing.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/pipeline_update.hpp"
+#include "concord/train/split.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/step_variables.hpp"
 #include "concord/train/survivors.hpp"
@@ -26,7 +27,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr const char* kTrainRole = "train";
 constexpr double kReportSeconds = 0.2;
-
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// One call of fit.
@@ -93,10 +93,9 @@ Fit::Fit(Trainer& trainer, TrainerState& state, const Samples& data, const FitOp
       steps_(state.weights.variables(), kTrainRole),
       validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
   train::check_fit(state.recipe, state.options, data, options);
-  plan_ = train::plan_epoch(data.size(), options.batch, options.last_batch);
-  own_plan_ = state.ranks.own_plan(plan_);
+  train::require_equal_ranks(state, data, options);
+  std::tie(plan_, own_plan_) = train::plans_of(state, data, options);
   at_.require_fits(plan_);
-  train::check_batches(state.recipe, data, plan_);
   train::check_survivors(state);
   if (options.validate) {
     train::check_fits(state.recipe, *options.validate, train::Purpose::evaluate, 1, options.metrics);
@@ -129,19 +128,15 @@ void Fit::begin_epoch() {
   if (!state_.ranks.are_several()) return;
   if (stage_) return stage_->begin_epoch(done);
   // What a checkpoint says of the counters is true for rank 0.
-  steps_.place_rank(done, at_.batches_done(plan_) + state_.ranks.rank());
+  steps_.place_rank(done, state_.ranks.run_of(state_.ranks.own_of(at_.batches_done(plan_))));
   programs_.full->exchange->start_counts(steps_.counts(programs_.full->terms));
 }
 
 void Fit::set_rate() {
   const double wanted = options_.schedule(state_.recipe.optimizer.rule().lr,
                                           {.step = at_.updates, .epoch = at_.epoch, .losses = at_.losses});
-  const auto rate = static_cast<float>(wanted);
-  CONCORD_CHECK(std::isfinite(rate) && wanted >= 0, ArgumentError,
-                "the schedule '{}' gives the learning rate {} for step {} (epoch {}, update {}): it must be finite and "
-                "not negative. The step is not run; weights and optimizer keep their values from before it.",
-                options_.schedule.description(), wanted, at_.step + 1, at_.epoch + 1, at_.updates + 1);
-  steps_.set_rate(rate);
+  train::check_rate(wanted, options_.schedule.description(), at_);
+  steps_.set_rate(static_cast<float>(wanted));
 }
 
 bool Fit::stop_wanted() const {
@@ -204,10 +199,16 @@ void Fit::run_update(std::int64_t first) {
   const train::Ranks& ranks = state_.ranks;
   const std::int64_t end = std::min(first + at_.accumulate, plan_.batches());
   train::StepProgram& step = *programs_.full;  // the exchange and the update are the same for all batch sizes
-  if (ranks.are_uneven()) steps_.place_run(first + ranks.rank());
-  if (first + ranks.rank() >= end) step.exchange->begin_with_nothing();
-  for (std::int64_t batch = first + ranks.rank(); batch < end; batch += ranks.size()) {
-    run_batch(batch, batch + ranks.size() >= end);
+  const auto has = [&](std::int64_t own) { return own < end && (own < plan_.full.rows || own_plan_.last.size > 0); };
+  if (ranks.are_uneven()) steps_.place_run(ranks.run_of(ranks.own_of(first)));
+  if (!has(ranks.own_of(first))) step.exchange->begin_with_nothing();
+  for (std::int64_t batch = first; batch < end; batch += ranks.at_once()) {
+    const std::int64_t own = ranks.own_of(batch);
+    if (has(own)) {
+      run_batch(own, !has(own + ranks.at_once()));
+    } else {
+      step.run_without_batch();
+    }
   }
   step.exchange->finish();
   step.update->run();
@@ -308,7 +309,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
 
 History Fit::run() {
   build();
-  train::require_equal_ranks(state_, data_, options_);
+  train::require_equal_weights(state_);
   state_.resumed.compare(at_, state_.recipe.optimizer.rule().lr, options_.schedule);
   state_.schedule = options_.schedule.description();
   target_epoch_ = at_.first_epoch + options_.epochs;

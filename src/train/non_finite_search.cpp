@@ -16,23 +16,32 @@ void require_right_index(const NonFiniteReport& report, std::span<const std::int
                                   report.op, state));
 }
 
-NonFiniteReport NonFiniteSearch::run(const StepProgramPtr& step, const Dataset* batch) {
-  auto found = checked_.find(step);
+Program& NonFiniteSearch::checked(const StepProgramPtr& step, RunPart part) {
+  const std::pair key(step, part);
+  auto found = checked_.find(key);
   if (found == checked_.end()) {
     Program checked = compile(*step->graph, step->results(), variables_,
-                              {.fuse = false, .retain = Retain::all, .precision = precision_});
-    found = checked_.emplace(step, std::move(checked)).first;
+                              {.fuse = false, .retain = Retain::all, .precision = precision_, .part = part});
+    checked.all_reduce_by([](const Operand&, std::size_t) {});  // of this rank alone: the others run something else
+    found = checked_.emplace(key, std::move(checked)).first;
   }
-  Program& checked = found->second;
-  if (batch != nullptr) write_batch(checked, *batch);
-  return checked.find_non_finite();
+  return found->second;
+}
+
+NonFiniteReport NonFiniteSearch::run(const StepProgramPtr& step, const Dataset* batch) {
+  // Sums over ranks hold what another rank has added.
+  Program& part = checked(step, step->exchange ? RunPart::before_exchange : RunPart::whole);
+  batch_ = batch != nullptr ? std::optional(*batch) : std::nullopt;
+  if (batch_) write_batch(part, *batch_);
+  return part.find_non_finite();
 }
 
 std::optional<optim::BadGradient> NonFiniteSearch::bad_gradient(const StepProgramPtr& step) {
-  Program& checked = checked_.at(step);
-  checked.run();  // changes nothing
-  loss_is_finite_ = std::isfinite(checked.read(step->loss).values<float>()[0]);
-  return optim::first_bad_gradient(*step->graph, checked);
+  Program& whole = checked(step, RunPart::whole);
+  if (batch_) write_batch(whole, *batch_);
+  whole.run();  // changes nothing
+  loss_is_finite_ = std::isfinite(whole.read(step->loss).values<float>()[0]);
+  return optim::first_bad_gradient(*step->graph, whole);
 }
 
 }  // namespace concord::train

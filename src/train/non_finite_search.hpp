@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "concord/data/dataset.hpp"
 #include "concord/optim/failure.hpp"
@@ -30,10 +31,14 @@ class NonFiniteSearch {
   [[nodiscard]] bool loss_is_finite() const { return loss_is_finite_; }
 
  private:
+  /// The step with every value readable.
+  [[nodiscard]] Program& checked(const StepProgramPtr& step, RunPart part);
+
   VariablesPtr variables_;
   Precision precision_;
   bool loss_is_finite_ = true;
-  std::map<StepProgramPtr, Program> checked_;  // the same steps with every value readable
+  std::optional<Dataset> batch_;  // of `run`
+  std::map<std::pair<StepProgramPtr, RunPart>, Program> checked_;
 };
 
 }  // namespace concord::train

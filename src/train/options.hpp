@@ -31,6 +31,17 @@ struct Pipeline {
   [[nodiscard]] bool is_on() const { return stages != 0 || micro != 0; }
 };
 
+/// How the samples of an update are divided among devices of different speed. Without it each has a batch of its own,
+/// FitOptions::batch, and the slowest determines the time. With it N devices split a batch of N times as many samples,
+/// so results are those of one device with that batch, up to rounding; batch norm takes the statistics of each part,
+/// unless it is synchronised. A checkpoint continues with another split of as many samples, or on one device.
+struct BatchSplit {
+  std::vector<double> shares = {};  // in which proportions; one above 0 for each rank. Empty: equal batches
+  /// In the proportions of speeds that the first `fit` measures. Not with `shares`.
+  bool by_speed = false;
+  [[nodiscard]] bool is_on() const { return by_speed || !shares.empty(); }
+};
+
 /// Training on several devices: each rank is a process with one device. A process that `concord launch`, torchrun,
 /// mpirun or srun has started joins the others by itself; nothing in the program changes.
 /// - The batch is that of one rank. N ranks have the results of `accumulate` N on one device, bit for bit if
@@ -69,6 +80,11 @@ struct TrainerOptions {
   std::map<std::string, std::string> metadata = {};
   /// The ranks to train with. Null: those that this process was started with (collective::group_of_process), if any.
   collective::GroupPtr group = nullptr;
+  /// Batch norm takes its statistics over the batches of all ranks that are trained on at the same time, as
+  /// torch.nn.SyncBatchNorm. With one rank it changes nothing. Not with a pipeline.
+  bool sync_batch_norm = false;
+  /// Not with a pipeline. With one rank it changes nothing.
+  BatchSplit split = {};
   /// Not with `accumulate`. Needs as many ranks as stages.
   Pipeline pipeline = {};
   /// When ranks are lost, `fit` goes on from the last update with those that are left, if they are at least so many.

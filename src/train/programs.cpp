@@ -56,6 +56,9 @@ StepProgramPtr Programs::make(const ProgramKey& key) {
     options.memory_budget = 0;  // it recomputes nothing
     update = compile(*traced.graph, std::span<const Value>(), variables, options);
     marks = exchange->marks_of(compiled);
+    if (StepSums* const sums = exchange->step_sums()) {
+      compiled.all_reduce_by([sums](const Operand& values, std::size_t count) { sums->sum(values, count); });
+    }
   }
   weights_.accept(traced, std::move(arrival));
   return std::make_shared<StepProgram>(StepProgram{std::move(traced.graph), traced.outputs, traced.loss, traced.terms,

@@ -38,6 +38,10 @@ struct StepProgram {
     feed(*program);
     program->run();
   }
+  /// The other ranks run this training step, but this one has no batch for it.
+  void run_without_batch() {
+    if (StepSums* const sums = exchange->step_sums()) sums->add_nothing(program->all_reduces());
+  }
   /// After `run`.
   [[nodiscard]] Tensor read(const Value& value) { return stage ? stage->read(value) : program->read(value); }
 };

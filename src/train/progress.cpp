@@ -2,10 +2,14 @@
 #include "concord/train/progress.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "concord/core/platform.hpp"
+#include "concord/train/trainer.hpp"
 
 namespace concord {
 
@@ -22,6 +26,12 @@ ProgressPrinter::ProgressPrinter(std::ostream& out) : ProgressPrinter(out, termi
 
 void ProgressPrinter::clear_bar() {
   if (width_) out_ << '\r' << std::string(static_cast<std::size_t>(std::max(*width_ - 1, 0)), ' ') << '\r';
+}
+
+void ProgressPrinter::on_begin(TrainingControl& training) {
+  std::vector<std::string> parts;
+  for (const double share : training.trainer().shares()) parts.push_back(fmt::format("{:.1f} %", 100 * share));
+  if (!parts.empty()) out_ << fmt::format("the devices split each batch: {}\n", fmt::join(parts, ", "));
 }
 
 void ProgressPrinter::on_step(const StepReport& report) {

@@ -15,6 +15,7 @@ class ProgressPrinter : public Callback {
   /// width of the terminal behind std::cerr.
   explicit ProgressPrinter(std::ostream& out);
   ProgressPrinter(std::ostream& out, std::optional<int> width) : out_(out), width_(width) {}
+  void on_begin(TrainingControl& training) override;
   void on_step(const StepReport& report) override;
   void on_epoch(const EpochReport& report) override;
   void on_end(const History& history) override;

@@ -1,14 +1,45 @@
 // Dividing an epoch among ranks, and what they agree on.
 #include "concord/train/ranks.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "concord/core/check.hpp"
 
 namespace concord::train {
 
+collective::Part Ranks::part_of(std::int64_t samples, int rank) const {
+  const double whole = std::accumulate(shares_.begin(), shares_.end(), 0.0);
+  const auto end_of = [&](int ranks) {
+    if (ranks == size()) return static_cast<std::size_t>(samples);
+    const double before = std::accumulate(shares_.begin(), shares_.begin() + ranks, 0.0);
+    return static_cast<std::size_t>(std::llround(static_cast<double>(samples) * before / whole));
+  };
+  return {end_of(rank), end_of(rank + 1)};
+}
+
+EpochPlan Ranks::own_part(const EpochPlan& plan) const {
+  EpochPlan own = plan;
+  own.full.size = static_cast<std::int64_t>(part_of(plan.full.size, rank()).size());
+  own.last.size = static_cast<std::int64_t>(part_of(plan.last.size, rank()).size());
+  own.full.parts = own.last.parts = size();
+  for (int rank = 0; rank < size(); ++rank) {
+    CONCORD_CHECK(part_of(plan.full.size, rank).size() > 0, ArgumentError,
+                  "a batch of {} samples, split {:.3g}, has none for rank {}; use a larger batch or fewer devices",
+                  plan.full.size, fmt::join(shares_, " : "), rank);
+  }
+  own.samples = own.full.rows * own.full.size + own.last.size;
+  own.last.first = own.samples - own.last.size;
+  return own;
+}
+
 EpochPlan Ranks::own_plan(const EpochPlan& plan) const {
   if (!divide_batches()) return plan;
+  if (split_batches()) return own_part(plan);
   CONCORD_CHECK(plan.full.rows >= size(), ArgumentError,
                 "an epoch has {} batches of {}, which are too few for {} devices; use a smaller batch or fewer devices",
                 plan.full.rows, plan.full.size, size());
@@ -24,17 +55,23 @@ std::vector<std::int32_t> Ranks::own_rows(const EpochPlan& plan, std::span<const
   if (!divide_batches()) return {order.begin(), order.end()};
   std::vector<std::int32_t> own;
   for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
-    if (!owns(batch)) continue;
-    const auto first = static_cast<std::size_t>(batch * plan.full.size);
-    const std::int64_t count = batch < plan.full.rows ? plan.full.size : plan.last.size;
-    const std::span<const std::int32_t> rows = order.subspan(first, static_cast<std::size_t>(count));
+    if (!split_batches() && !owns(batch)) continue;
+    const std::span<const std::int32_t> rows = own_rows_of(plan, order, batch);
     own.insert(own.end(), rows.begin(), rows.end());
   }
   return own;
 }
 
+std::span<const std::int32_t> Ranks::own_rows_of(const EpochPlan& plan, std::span<const std::int32_t> order,
+                                                 std::int64_t batch) const {
+  const std::int64_t count = batch < plan.full.rows ? plan.full.size : plan.last.size;
+  const collective::Part part =
+      split_batches() ? part_of(count, rank()) : collective::Part{0, static_cast<std::size_t>(count)};
+  return order.subspan(static_cast<std::size_t>(batch * plan.full.size) + part.begin, part.size());
+}
+
 std::int64_t Ranks::batches_of_all(std::int64_t own, const EpochPlan& plan) const {
-  if (!divide_batches()) return own;
+  if (!divide_batches() || split_batches()) return own;
   const std::int64_t each = own_of_update(update_);
   return std::min((own + each - 1) / each * update_, plan.batches());
 }
@@ -83,6 +120,28 @@ void Ranks::wait() const {
     group_->barrier();
   } catch (const RankLost&) {  // what needs the other ranks says so
   }
+}
+
+Ranks ranks_of(const TrainerOptions& options, std::int64_t accumulate) {
+  const BatchSplit& split = options.split;
+  CONCORD_CHECK(!split.by_speed || split.shares.empty(), ArgumentError,
+                "a split of batches is given by shares, or by speed, not by both");
+  const bool in_stages = options.pipeline.is_on();
+  CONCORD_CHECK(!split.is_on() || !in_stages, ArgumentError,
+                "a pipeline has no split of batches: each stage works on all samples");
+  const int size = options.group ? options.group->size() : 1;
+  if (!options.group || !split.is_on()) return {options.group, in_stages ? accumulate : accumulate * size, in_stages};
+  std::vector<double> shares = split.shares;
+  if (split.by_speed) shares.assign(static_cast<std::size_t>(size), 1);  // until it is measured
+  CONCORD_CHECK(std::cmp_equal(shares.size(), size), ArgumentError,
+                "a split of batches needs a share for each of the {} devices, got {}", size, shares.size());
+  for (const double share : shares) {
+    CONCORD_CHECK(std::isfinite(share) && share > 0, ArgumentError,
+                  "the shares of a split of batches must be numbers above 0, got {}", share);
+  }
+  Ranks ranks(options.group, accumulate);
+  ranks.split_batches(std::move(shares));
+  return ranks;
 }
 
 }  // namespace concord::train

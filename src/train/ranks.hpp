@@ -1,7 +1,8 @@
 // Ranks: the place of a trainer among the ranks of a training on several devices. Internal to the library.
 //
-// The batches of an update go to the ranks in turn: of N ranks, rank r trains on its batches r, r + N, r + 2N, …. An
-// update has one batch of each rank, times TrainerOptions::accumulate; where ranks were lost, as many as before.
+// Either the batches of an update go to the ranks in turn: of N ranks, rank r trains on its batches r, r + N, r + 2N,
+// …. An update has one batch of each rank, times TrainerOptions::accumulate; where ranks were lost, as many as before.
+// Or each batch is split: every rank trains on its share of the samples of each batch (TrainerOptions::split).
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,15 @@ class Ranks {
   Ranks(collective::GroupPtr group, std::int64_t update, bool in_stages = false)
       : group_(std::move(group)), update_(update), in_stages_(in_stages) {}
 
+  /// From now on each batch is split in these proportions, one for each rank.
+  void split_batches(std::vector<double> shares) { shares_ = std::move(shares); }
+  [[nodiscard]] bool split_batches() const { return !shares_.empty(); }
+  [[nodiscard]] const std::vector<double>& shares() const { return shares_; }
+  /// The samples of a batch of so many that are the rank's.
+  [[nodiscard]] collective::Part part_of(std::int64_t samples, int rank) const;
+
+  /// The batches of an update of all ranks.
+  [[nodiscard]] std::int64_t update() const { return update_; }
   [[nodiscard]] bool are_several() const { return group_ != nullptr; }
   /// Whether each trains on other batches.
   [[nodiscard]] bool divide_batches() const { return are_several() && !in_stages_; }
@@ -37,22 +47,33 @@ class Ranks {
   [[nodiscard]] int size() const { return group_ ? group_->size() : 1; }
   [[nodiscard]] const collective::GroupPtr& group() const { return group_; }
 
-  /// The batches of this rank; `plan` has those of all. Throws ArgumentError if there are fewer full batches than
-  /// ranks.
+  /// The batches, or parts of batches, of this rank; `plan` has those of all. Throws ArgumentError if there are fewer
+  /// full batches than ranks, or no sample of a full batch for one of the ranks.
   [[nodiscard]] EpochPlan own_plan(const EpochPlan& plan) const;
   /// Of `order`, the samples of the whole epoch, those of this rank's batches.
   [[nodiscard]] std::vector<std::int32_t> own_rows(const EpochPlan& plan, std::span<const std::int32_t> order) const;
+  /// Those of one batch of this rank.
+  [[nodiscard]] std::span<const std::int32_t> own_rows_of(const EpochPlan& plan, std::span<const std::int32_t> order,
+                                                          std::int64_t batch) const;
   /// This rank's batches among the first `batches` of an epoch.
   [[nodiscard]] std::int64_t own_batches(std::int64_t batches) const {
-    if (!divide_batches()) return batches;
+    if (!divide_batches() || split_batches()) return batches;
     return batches / update_ * own_of_update(update_) + own_of_update(batches % update_);
   }
   /// The batches of an epoch that are done, of all ranks, when this one's updates have used so many of its own.
   [[nodiscard]] std::int64_t batches_of_all(std::int64_t own, const EpochPlan& plan) const;
   /// The batches of a rank in an update.
-  [[nodiscard]] int most_of_update() const { return static_cast<int>((update_ + size() - 1) / size()); }
+  [[nodiscard]] int most_of_update() const { return static_cast<int>((update_ + at_once() - 1) / at_once()); }
   /// Whether some ranks have more batches in an update than others.
-  [[nodiscard]] bool are_uneven() const { return update_ % size() != 0; }
+  [[nodiscard]] bool are_uneven() const { return update_ % at_once() != 0; }
+  /// How many batches of an epoch the ranks train on at the same time.
+  [[nodiscard]] int at_once() const { return split_batches() ? 1 : size(); }
+  /// The batch of the epoch that this rank trains on, when those from `first` on are trained on at once.
+  [[nodiscard]] std::int64_t own_of(std::int64_t first) const { return split_batches() ? first : first + rank(); }
+  /// The number of this rank's run among those of all in an epoch, when it trains on this batch.
+  [[nodiscard]] std::int64_t run_of(std::int64_t batch) const {
+    return split_batches() ? batch * size() + rank() : batch;
+  }
 
   /// Throws ArgumentError on all ranks if one of these is not the same on all; they are named in the same order.
   void require_equal(std::span<const Agreed> values) const;
@@ -67,6 +88,8 @@ class Ranks {
   void fail() { has_failed_ = true; }
 
  private:
+  /// As own_plan, where batches are split.
+  [[nodiscard]] EpochPlan own_part(const EpochPlan& plan) const;
   [[nodiscard]] bool owns(std::int64_t batch) const { return batch % update_ % size() == rank(); }
   /// Among the first batches of an update.
   [[nodiscard]] std::int64_t own_of_update(std::int64_t batches) const {
@@ -77,6 +100,11 @@ class Ranks {
   std::int64_t update_;
   bool in_stages_;
   bool has_failed_ = false;
+  std::vector<double> shares_;
 };
+
+/// The ranks of these options, with an update of `accumulate` runs of each. Throws ArgumentError for shares that are
+/// not one above 0 for each rank.
+[[nodiscard]] Ranks ranks_of(const TrainerOptions& options, std::int64_t accumulate);
 
 }  // namespace concord::train

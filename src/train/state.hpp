@@ -23,7 +23,7 @@ struct TrainerState {
                      ? std::optional<train::PipelineRank>(std::in_place, options.group, device->info().memory)
                      : std::nullopt) {
     at.seed = options.seed;
-    at.accumulate = recipe.minimize.accumulate * recipe.minimize.ranks;
+    at.accumulate = ranks.update();
   }
   TrainerState(const TrainerState&) = delete;
   TrainerState& operator=(const TrainerState&) = delete;
@@ -33,8 +33,7 @@ struct TrainerState {
   train::Recipe recipe;
   const DevicePtr device;
   TrainerOptions options;
-  train::Ranks ranks{options.group, std::int64_t{recipe.minimize.accumulate} * recipe.minimize.ranks,
-                     options.pipeline.is_on()};
+  train::Ranks ranks = train::ranks_of(options, recipe.minimize.accumulate);
   std::optional<train::PipelineRank> pipeline;  // of a network in stages
   train::Weights weights{device, options};
   train::Programs programs{recipe, options, weights, pipeline ? &*pipeline : nullptr};

@@ -94,6 +94,8 @@ void check_survivors(const TrainerState& state) {
 
 void go_on_with_survivors(TrainerState& state, const RankLost& lost, const std::filesystem::path& checkpoint) {
   const int before = state.ranks.size();
+  const std::vector<double> shares = state.ranks.shares();
+  const double own_share = shares.empty() ? 0 : shares[static_cast<std::size_t>(state.ranks.rank())];
   int size = 0;
   for (bool are_equal = false; !are_equal;) {
     const collective::GroupPtr group = left_of(state, lost, checkpoint);
@@ -101,14 +103,16 @@ void go_on_with_survivors(TrainerState& state, const RankLost& lost, const std::
     state.programs.clear();
     state.options.group = group;
     state.ranks = Ranks(group, state.at.accumulate);
-    state.recipe.minimize.ranks = size;
-    state.recipe.minimize.accumulate = state.ranks.most_of_update();
     try {
+      if (group && !shares.empty()) state.ranks.split_batches(gathered(*group, own_share));
       if (group) adopt_latest(state);
       are_equal = true;
     } catch (const RankLost&) {  // one more, meanwhile
     }
   }
+  state.recipe.rank = state.ranks.rank();
+  state.recipe.minimize.ranks = size;
+  state.recipe.minimize.accumulate = state.ranks.most_of_update();
   // Sums without a rank were not finite.
   state.weights.variables()->write(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
   if (state.ranks.rank() > 0) return;

@@ -53,6 +53,9 @@ struct Recipe {
   Objective objective;
   optim::Optimizer optimizer;
   optim::MinimizeOptions minimize;
+  /// Of batch norm, over minimize.ranks (TrainerOptions::sync_batch_norm).
+  bool synchronizes_statistics = false;
+  int rank = 0;
 };
 
 [[nodiscard]] std::vector<Value> results_of(const Values& outputs, Value loss);

@@ -1,6 +1,7 @@
 // Trainer: construction, weights and checkpoints. fit is in fit.cpp, evaluate and predict in evaluate.cpp.
 #include "concord/train/trainer.hpp"
 
+#include <numeric>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -22,6 +23,9 @@ void check_pipeline(const TrainerOptions& options) {
   CONCORD_CHECK(devices == pipeline.stages, ArgumentError,
                 "a pipeline of {} stages needs {} devices, one for each stage, got {}", pipeline.stages,
                 pipeline.stages, devices);
+  CONCORD_CHECK(!options.sync_batch_norm, NotSupported,
+                "a pipeline trains one batch after another, each on its own statistics of batch norm; leave "
+                "sync_batch_norm out");
   CONCORD_CHECK(options.accumulate == 1, ArgumentError,
                 "a pipeline joins `micro` batches an update, here {}; leave accumulate at 1, got {}", pipeline.micro,
                 options.accumulate);
@@ -48,8 +52,9 @@ Trainer::Trainer(std::shared_ptr<nn::Module> network, Objective objective, optim
                                           .ema_decay = own.ema_decay,
                                           .loss_scale = optim::loss_scale_for(own.precision)};
     return std::make_unique<TrainerState>(
-        train::Recipe{std::move(network), std::move(objective), std::move(optimizer), minimize}, std::move(device),
-        own);
+        train::Recipe{std::move(network), std::move(objective), std::move(optimizer), minimize, own.sync_batch_norm,
+                      own.group ? own.group->rank() : 0},
+        std::move(device), own);
   });
 }
 
@@ -100,6 +105,12 @@ void Trainer::resume(const std::filesystem::path& path) {
 std::int64_t Trainer::epochs_done() const { return state_->at.epoch; }
 std::int64_t Trainer::steps_done() const { return state_->at.step; }
 int Trainer::ranks() const { return state_->ranks.size(); }
+std::vector<double> Trainer::shares() const {
+  std::vector<double> shares = state_->ranks.shares();
+  const double whole = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= whole;
+  return shares;
+}
 const VariablesPtr& Trainer::variables() const { return state_->weights.variables(); }
 Device& Trainer::device() const { return *state_->device; }
 

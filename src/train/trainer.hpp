@@ -110,6 +110,9 @@ class Trainer {
   [[nodiscard]] std::int64_t steps_done() const;
   /// The number of devices that train together (TrainerOptions::group); 1 for a trainer on its own.
   [[nodiscard]] int ranks() const;
+  /// The part of each batch that each rank trains on, in the order of the ranks; together 1. Empty without
+  /// TrainerOptions::split. A split by speed is known from the beginning of the first `fit`.
+  [[nodiscard]] std::vector<double> shares() const;
   [[nodiscard]] const VariablesPtr& variables() const;
   [[nodiscard]] Device& device() const;
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
+#include <thread>
 
 #include "collective/rank_threads.hpp"
 
@@ -187,5 +189,37 @@ TEST_CASE("a rank that does not answer is lost after the deadline", "[collective
         std::chrono::milliseconds(500), transport);
     CHECK_THAT(errors[0], contains("rank 1") && contains("did not answer for 0.5 s"));
     CHECK(errors[1].empty());
+  }
+}
+
+TEST_CASE("a duplicate of a group has an order of its own", "[collective]") {
+  constexpr int kSums = 50;
+  for (const Transport transport : transports()) {
+    const auto errors = on_ranks(
+        3,
+        [&](const GroupPtr& group) {
+          const GroupPtr second = group->duplicate();
+          const auto sum_on = [rank = group->rank()](collective::Group& on, float first) {
+            for (int i = 0; i < kSums; ++i) {
+              std::vector<float> values(1000, first + static_cast<float>(rank + i));
+              on.all_reduce(values);
+              if (values[999] != 3 * (first + static_cast<float>(i)) + 3) throw std::runtime_error("a wrong sum");
+            }
+          };
+          std::exception_ptr failed;
+          std::thread beside([&] {
+            try {
+              sum_on(*second, 1000);
+            } catch (...) {
+              failed = std::current_exception();
+            }
+          });
+          sum_on(*group, 0);
+          beside.join();
+          if (failed) std::rethrow_exception(failed);
+          if (group->duplicate()->size() != 3) throw std::runtime_error("a third group of another size");
+        },
+        kPatience, transport);
+    CHECK(errors == kNoErrors3);
   }
 }

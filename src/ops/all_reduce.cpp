@@ -1,0 +1,34 @@
+// AllReduce: shape rule and gradient; and gathering, which is a sum with zeros.
+#include "concord/ops/all_reduce.hpp"
+
+#include "concord/core/check.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/rules.hpp"
+
+namespace concord {
+namespace ops {
+
+std::vector<TensorSpec> AllReduce::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, 1);
+  expect_spec(name(), "src", inputs[0], DType::f32, inputs[0].shape);
+  return {inputs[0]};
+}
+
+std::vector<Value> AllReduce::gradient(const Node&, std::span<const Value> diff_dst, const std::vector<bool>&) const {
+  return {all_reduce(diff_dst[0])};
+}
+
+}  // namespace ops
+
+Value all_reduce(Value x) { return x.graph().add(std::make_shared<ops::AllReduce>(), {x}); }
+
+Value all_gather(Value x, int rank, int ranks) {
+  CONCORD_CHECK(rank >= 0 && rank < ranks, ArgumentError, "all_gather: there is no rank {} of {}", rank, ranks);
+  std::vector<std::int64_t> row{1}, before(x.shape().rank() + 1, 0), after = before;
+  row.insert(row.end(), x.shape().dims().begin(), x.shape().dims().end());
+  before[0] = rank;
+  after[0] = ranks - 1 - rank;
+  return all_reduce(pad(reshape(x, Shape(std::move(row))), std::move(before), std::move(after)));
+}
+
+}  // namespace concord

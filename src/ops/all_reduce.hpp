@@ -1,0 +1,28 @@
+// A value summed over the ranks of a training, within a step.
+#pragma once
+
+#include "concord/core/export.hpp"
+#include "concord/graph/operator.hpp"
+
+namespace CONCORD_PUBLIC concord {
+namespace ops {
+
+/// src f32 → the sum of src over all ranks, in their order, in fp32. The loss of a training on several ranks is the sum
+/// of their losses, so the gradient is the sum of all ranks' gradients. A device only copies src; whoever runs the
+/// program sums (Program::all_reduce_by).
+class AllReduce final : public Operator {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "all_reduce"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+};
+
+}  // namespace ops
+
+/// The sum of x, f32, over the ranks of a training. All ranks run the same all_reduces in the same order.
+Value all_reduce(Value x);
+/// x, f32, of all ranks: (ranks, shape of x…). `rank` is this one.
+Value all_gather(Value x, int rank, int ranks);
+
+}  // namespace concord

@@ -1,0 +1,128 @@
+// Batch norm over the batches of all ranks is that of one device with the whole batch.
+#include <cmath>
+
+#include "collective/rank_threads.hpp"
+#include "concord/train/trainer.hpp"
+#include "train/small_training.hpp"
+
+using namespace concord;
+using namespace concord::test;
+using collective::GroupPtr;
+
+namespace {
+
+struct Result {
+  std::map<std::string, std::vector<float>> weights;  // and running statistics
+  double loss = 0;
+};
+
+Result result_of(const Trainer& trainer, const History& history) {
+  Result result{{}, history.epochs.back().loss};
+  for (const std::string& name : trainer.variables()->persistent_names()) {
+    const Tensor tensor = trainer.variables()->read(name);
+    if (tensor.dtype() != DType::f32 || name.starts_with("train.")) continue;
+    result.weights[name] = {tensor.values<float>().begin(), tensor.values<float>().end()};
+  }
+  return result;
+}
+
+Result train(const std::string& device, const TrainerOptions& options, const Dataset& data, const FitOptions& fit) {
+  Trainer trainer{image_net(), loss::cross_entropy, optim::Sgd{.lr = 0.1, .momentum = 0.9}, Device::open(device),
+                  options};
+  const History history = trainer.fit(data, fit);
+  return result_of(trainer, history);
+}
+
+std::vector<Result> on_several(const std::string& device, int size, TrainerOptions options, const Dataset& data,
+                               const FitOptions& fit, Transport transport = Transport::host) {
+  std::vector<Result> results(static_cast<std::size_t>(size));
+  const auto errors = on_ranks(
+      size,
+      [&](const GroupPtr& group) {
+        TrainerOptions own = options;
+        own.group = group;
+        results[static_cast<std::size_t>(group->rank())] = train(device, own, data, fit);
+      },
+      std::chrono::seconds(60), transport);
+  REQUIRE(errors == std::vector<std::string>(results.size()));
+  return results;
+}
+
+/// Of a mean far from 0, which a sum of squares would not survive.
+Dataset images(std::int64_t samples) {
+  Dataset data = data::synthetic(Shape{1, 6, 6}, 3, samples, 2);
+  for (float& value : data.features.values<float>()) value += 3;
+  return data;
+}
+
+void check_close(const Result& one, const Result& other, double margin) {
+  CHECK(other.loss == Approx(one.loss).margin(margin));
+  for (const auto& [name, values] : one.weights) {
+    INFO(name);
+    const auto found = other.weights.find(name);
+    if (found == other.weights.end()) continue;  // of the joining of batches
+    REQUIRE(found->second.size() == values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) CHECK(found->second[i] == Approx(values[i]).margin(margin));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("synchronised batch norm of ranks is batch norm of the whole batch", "[train][collective]") {
+  for (const DevicePtr& device : devices()) {
+    const std::string id = device->info().id;
+    for (const int size : {2, 3}) {
+      INFO(id << ", " << size << " ranks");
+      const Dataset data = images(24 * size);
+      const FitOptions whole{.epochs = 3, .batch = 8 * size}, part{.epochs = 3, .batch = 8};
+      const Result one = train(id, {.seed = 4}, data, whole);
+      const std::vector<Result> several = on_several(id, size, {.seed = 4, .sync_batch_norm = true}, data, part);
+      for (const Result& rank : several) {
+        check_close(one, rank, 2e-5);
+        CHECK(rank.weights == several[0].weights);  // also the running statistics, bit for bit
+      }
+      const std::vector<Result> again = on_several(id, size, {.seed = 4, .sync_batch_norm = true}, data, part);
+      CHECK(again[0].weights == several[0].weights);
+      // Without it the statistics are each rank's own.
+      const std::vector<Result> own = on_several(id, size, {.seed = 4}, data, part);
+      CHECK(std::abs(own[0].loss - one.loss) > 1e-4);
+    }
+  }
+}
+
+TEST_CASE("a rank without a batch adds nothing to synchronised statistics", "[train][collective]") {
+  // 36 samples: an update of two batches of 8, another, and one of rank 0's batch of 4 alone.
+  const std::string id = devices()[0]->info().id;
+  const Dataset data = images(36);
+  const Result one = train(id, {.seed = 4}, data, {.epochs = 2, .batch = 16, .shuffle = false});
+  const FitOptions part{.epochs = 2, .batch = 8, .shuffle = false};
+  for (const Transport transport : transports()) {
+    const std::vector<Result> two = on_several(id, 2, {.seed = 4, .sync_batch_norm = true}, data, part, transport);
+    check_close(one, two[0], 2e-5);
+    for (const auto& [name, values] : two[0].weights) {
+      INFO(name);
+      if (name.find("running_") == std::string::npos) CHECK((two[1].weights.at(name) == values));
+    }
+  }
+}
+
+TEST_CASE("synchronised batch norm with accumulated batches, and in one process", "[train][collective]") {
+  const std::string id = devices()[0]->info().id;
+  const Dataset data = images(32);
+  const FitOptions fit{.epochs = 2, .batch = 8, .shuffle = false};
+  // Of 4 batches an update, those of the same turn share their statistics.
+  const std::vector<Result> two = on_several(id, 2, {.seed = 4, .accumulate = 2, .sync_batch_norm = true}, data, fit);
+  const Result one = train(id, {.seed = 4, .accumulate = 2}, data, {.epochs = 2, .batch = 16, .shuffle = false});
+  check_close(one, two[0], 2e-5);
+  CHECK(train(id, {.seed = 4, .sync_batch_norm = true}, data, fit).weights ==
+        train(id, {.seed = 4}, data, fit).weights);
+}
+
+TEST_CASE("a pipeline has no synchronised batch norm", "[train][collective]") {
+  const auto errors = on_ranks(2, [&](const GroupPtr& group) {
+    TrainerOptions options{.seed = 4, .group = group, .pipeline = {2, 2}};
+    options.sync_batch_norm = true;
+    static_cast<void>(train(devices()[0]->info().id, options, images(32), {.batch = 8}));
+  });
+  for (const std::string& error : errors) CHECK_THAT(error, contains("sync_batch_norm"));
+}
