@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "concord/cli/validator.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
 
@@ -81,6 +82,11 @@ void SharingOptions::add(CLI::App& command) {
   split.add(command);
   command.add_flag("--sync-batch-norm", sync_batch_norm,
                    "Batch norm by the statistics of the batches of all devices together");
+  command
+      .add_option("--gradients", gradients,
+                  "Precision in which gradients travel between processes; GPUs that read each other's memory use fp32")
+      ->capture_default_str()
+      ->check(one_of({"fp32", "bf16"}));
 }
 
 void SharingOptions::check(std::size_t devices, int accumulate) const {
@@ -89,6 +95,8 @@ void SharingOptions::check(std::size_t devices, int accumulate) const {
   if (!parallel.pipeline().is_on()) return;
   CONCORD_CHECK(!split.get().is_on(), ArgumentError,
                 "--split and --parallel cannot be used together: each stage of a pipeline works on all samples");
+  CONCORD_CHECK(gradients == "fp32", ArgumentError,
+                "--gradients and --parallel cannot be used together: stages exchange activations");
   CONCORD_CHECK(!sync_batch_norm, ArgumentError,
                 "--sync-batch-norm and --parallel cannot be used together: a pipeline trains one batch after another");
 }
@@ -97,6 +105,7 @@ void SharingOptions::apply(TrainerOptions& options) const {
   options.pipeline = parallel.pipeline();
   options.split = split.get();
   options.sync_batch_norm = sync_batch_norm;
+  options.gradients = gradients == "bf16" ? Precision::bf16 : Precision::fp32;
 }
 
 }  // namespace concord::cli

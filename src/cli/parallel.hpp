@@ -30,11 +30,12 @@ struct SplitOption {
   void check(std::size_t devices) const;
 };
 
-/// --parallel, --split and --sync-batch-norm.
+/// --parallel, --split, --sync-batch-norm and --gradients.
 struct SharingOptions {
   ParallelOption parallel;
   SplitOption split;
   bool sync_batch_norm = false;
+  std::string gradients = "fp32";
   void add(CLI::App& command);
   /// As those of its parts, and if they contradict each other.
   void check(std::size_t devices, int accumulate) const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <vector>
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
@@ -22,6 +23,13 @@ Part part_of(std::size_t elements, int size, int rank) {
 void Group::all_reduce(std::span<float> values, std::span<const float> start) {
   reduce_scatter(values, start);
   all_gather(std::as_writable_bytes(values), sizeof(float));
+}
+
+void Group::all_reduce_bf16(std::span<Bf16> values) {
+  std::vector<float> numbers(values.size());
+  std::ranges::transform(values, numbers.begin(), to_float);
+  all_reduce(numbers);
+  std::ranges::transform(numbers, values.begin(), to_bf16);
 }
 
 GroupPtr Group::survivors() {

@@ -34,8 +34,13 @@ Part piece_of(Part part, std::size_t done, std::size_t most) {
   return {begin, std::min(begin + most, part.end)};
 }
 
-/// sums[i] = ((start[i] + terms[0][i]) + terms[1][i]) + …; `sums` may be one of the terms.
-void sum_in_order(std::span<float> sums, const float* start, std::span<const float* const> terms) {
+float to_float(float number) { return number; }
+void round_to(float sum, float& number) { number = sum; }
+void round_to(float sum, Bf16& number) { number = to_bf16(sum); }
+
+/// sums[i] = ((start[i] + terms[0][i]) + terms[1][i]) + … in fp32, rounded at the end; `sums` may be one of the terms.
+template <class Number>
+void sum_in_order(std::span<Number> sums, const float* start, std::span<const Number* const> terms) {
   for_blocks(sums.size(), [&](std::size_t, std::size_t first, std::size_t count) {
     std::array<float, 1024> numbers{};
     for (std::size_t at = first; at < first + count; at += numbers.size()) {
@@ -45,10 +50,10 @@ void sum_in_order(std::span<float> sums, const float* start, std::span<const flo
       } else {
         std::copy_n(start + at, some, numbers.begin());
       }
-      for (const float* const term : terms) {
-        for (std::size_t i = 0; i < some; ++i) numbers[i] += term[at + i];
+      for (const Number* const term : terms) {
+        for (std::size_t i = 0; i < some; ++i) numbers[i] += to_float(term[at + i]);
       }
-      std::copy_n(numbers.begin(), some, sums.begin() + static_cast<std::ptrdiff_t>(at));
+      for (std::size_t i = 0; i < some; ++i) round_to(numbers[i], sums[at + i]);
     }
   });
 }
@@ -80,12 +85,16 @@ class MessageGroup final : public Group {
   }
 
   void reduce_scatter(std::span<float> values, std::span<const float> start) override {
-    const Sum sum(*this, values, start);
+    const Sum<float> sum(*this, values, start);
     sum.run([](Part) {});
   }
 
-  void all_reduce(std::span<float> values, std::span<const float> start) override {
-    const Sum sum(*this, values, start);
+  void all_reduce(std::span<float> values, std::span<const float> start) override { sum_on_all(values, start); }
+  void all_reduce_bf16(std::span<Bf16> values) override { sum_on_all(values, {}); }
+
+  template <class Number>
+  void sum_on_all(std::span<Number> values, std::span<const float> start) {
+    const Sum<Number> sum(*this, values, start);
     // What a rank has summed goes to all at once. It arrives where the terms have been sent from, which that rank has
     // received by then.
     Pendings pending;
@@ -190,13 +199,14 @@ class MessageGroup final : public Group {
   };
 
   /// A sum of each rank's part. Its messages have the numbers that come next at its construction.
+  template <class Number>
   struct Sum {
-    Sum(MessageGroup& ranks, std::span<float> numbers, std::span<const float> from)
+    Sum(MessageGroup& ranks, std::span<Number> numbers, std::span<const float> from)
         : group(ranks),
           values(numbers),
           start(from),
           each(part_of(numbers.size(), ranks.size(), 0).size()),
-          segment(ranks.segment_of(each)),
+          segment(ranks.segment_of(each, sizeof(Number))),
           first(ranks.used_) {
       CONCORD_CHECK(start.empty() || start.size() == values.size(), ArgumentError,
                     "a sum of {} numbers cannot start from {}", values.size(), start.size());
@@ -216,7 +226,7 @@ class MessageGroup final : public Group {
       const int rank = group.rank(), size = group.size();
       const Part own = part(rank);
       const auto others = static_cast<std::size_t>(size) - 1;
-      std::vector<float> arrived(std::min(kAhead, segments_of(own)) * others * segment);
+      std::vector<Number> arrived(std::min(kAhead, segments_of(own)) * others * segment);
       Pendings sent, received;  // after the memory, which they leave alone once they are gone
       const auto place = [&](std::size_t number, int from) {
         const auto other = static_cast<std::size_t>(from > rank ? from - 1 : from);
@@ -241,7 +251,7 @@ class MessageGroup final : public Group {
                                                std::as_bytes(values.subspan(piece.begin, piece.size()))));
         }
       }
-      std::vector<const float*> terms(static_cast<std::size_t>(size));
+      std::vector<const Number*> terms(static_cast<std::size_t>(size));
       for (std::size_t number = 0; number < segments_of(own); ++number) {
         const Part piece = piece_of(own, number * segment, segment);
         for (int from = 0; from < size; ++from) {
@@ -251,8 +261,8 @@ class MessageGroup final : public Group {
           received.front()->wait();
           received.pop_front();
         }
-        sum_in_order(values.subspan(piece.begin, piece.size()), start.empty() ? nullptr : start.data() + piece.begin,
-                     terms);
+        sum_in_order<Number>(values.subspan(piece.begin, piece.size()),
+                             start.empty() ? nullptr : start.data() + piece.begin, terms);
         expect(number + kAhead);
         done(piece);
       }
@@ -260,22 +270,23 @@ class MessageGroup final : public Group {
     }
 
     MessageGroup& group;
-    std::span<float> values;
+    std::span<Number> values;
     std::span<const float> start;
     std::size_t each, segment;  // elements
     std::vector<Used> first;    // by rank
   };
 
-  [[nodiscard]] static std::span<std::byte> bytes_of(std::span<float> values, Part piece) {
+  template <class Number>
+  [[nodiscard]] static std::span<std::byte> bytes_of(std::span<Number> values, Part piece) {
     return std::as_writable_bytes(values.subspan(piece.begin, piece.size()));
   }
 
-  /// Floats of a message of a sum: some messages in each part, and not too much memory for those that arrive.
-  [[nodiscard]] std::size_t segment_of(std::size_t each) const {
+  /// Numbers of a message of a sum: some messages in each part, and not too much memory for those that arrive.
+  [[nodiscard]] std::size_t segment_of(std::size_t each, std::size_t number) const {
     constexpr std::size_t kMostArrived = std::size_t{64} << 20;
     const std::size_t most =
         std::clamp(kMostArrived / (kAhead * static_cast<std::size_t>(size())), kLeastMessage, kMessage);
-    return std::clamp(each * sizeof(float) / (2 * kAhead), kLeastMessage, most) / sizeof(float);
+    return std::clamp(each * number / (2 * kAhead), kLeastMessage, most) / number;
   }
 
   void send(Pendings& pending, int to, std::span<const std::byte> bytes) {

@@ -81,6 +81,7 @@ void require_equal_ranks(const TrainerState& state, const Samples& data, const F
       {"the samples", hash_of_data(data, state.at.seed), true},
       {"the batches of a pipeline", unsigned_of(state.options.pipeline.micro)},
       {"the splits of batches", hash_of_split(state), true},
+      {"the precisions of exchanged gradients", static_cast<std::uint64_t>(state.options.gradients)},
       {"the choices of synchronised batch norm", state.options.sync_batch_norm ? 1U : 0U},
   };
   state.ranks.require_equal(values);

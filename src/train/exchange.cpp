@@ -9,6 +9,7 @@
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
+#include "concord/core/parallel.hpp"
 #include "concord/core/timeline_label.hpp"
 #include "concord/train/peers.hpp"
 #include "concord/train/trace.hpp"
@@ -26,14 +27,26 @@ std::span<float> floats(std::span<std::byte> bytes) {
 
 }  // namespace
 
-std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph, const collective::Group& group) {
+std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph) const {
   std::vector<const Value*> ordered;
   for (const Value& variable : graph.exchanged()) ordered.insert(ordered.begin(), &variable);
   std::ranges::stable_partition(ordered, [](const Value* value) { return value->name() == kExchangedCounts; });
+  // What is no gradient is never rounded: it travels in a bucket of its own.
+  std::size_t exact = 0;
+  if (gradients_ != Precision::fp32) {
+    const auto rest = std::ranges::stable_partition(ordered, [](const Value* value) {
+      return value->name() == kExchangedCounts || value->name() == optim::kExchangedNumbers;
+    });
+    exact = ordered.size() - rest.size();
+  }
   std::vector<std::size_t> bytes;
   for (const Value* variable : ordered) bytes.push_back(aligned(variable->spec().bytes()));
-  const bool is_one_machine = group.transport() == "host";
-  const std::vector<std::size_t> buckets = collective::buckets_of(bytes, collective::bucket_bytes(is_one_machine));
+  const bool is_one_machine = group_->transport() == "host";
+  const std::size_t most = collective::bucket_bytes(is_one_machine);
+  std::vector<std::size_t> buckets(exact, 0);
+  for (const std::size_t bucket : collective::buckets_of(std::span(bytes).subspan(exact), most)) {
+    buckets.push_back(bucket + (exact > 0 ? 1 : 0));
+  }
   std::vector<Slot> slots;
   std::size_t offset = 0;
   for (std::size_t i = 0; i < ordered.size(); ++i) {
@@ -63,8 +76,8 @@ bool Exchange::connect_peers() {
   return is_good;
 }
 
-Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph)
-    : group_(std::move(group)), variables_(std::move(variables)), slots_(slots_of(graph, *group_)) {
+Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph, Precision gradients)
+    : group_(std::move(group)), variables_(std::move(variables)), gradients_(gradients), slots_(slots_of(graph)) {
   const timeline::Span span("connect ranks");
   Device& device = variables_->device();
   std::size_t all = 0;
@@ -93,7 +106,7 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
 }
 
 bool Exchange::fits(const Graph& graph) const {
-  return slots_ == slots_of(graph, *group_) && most_all_reduced(graph) <= (step_sums_ ? step_sums_->most() : 0);
+  return slots_ == slots_of(graph) && most_all_reduced(graph) <= (step_sums_ ? step_sums_->most() : 0);
 }
 
 void Exchange::start_counts(std::vector<float> counts) {
@@ -138,10 +151,23 @@ void Exchange::sum_on_host(std::size_t number) {
   if (number == 0) {
     group_->all_reduce(numbers, start_);
     std::copy_n(numbers.begin(), started_, start_.begin());
+  } else if (gradients_ == Precision::bf16) {
+    all_reduce_rounded(numbers);
   } else {
     group_->all_reduce(numbers);
   }
   timeline::add(track_, sum_label_, begin, timeline::now(), bucket.bytes);
+}
+
+void Exchange::all_reduce_rounded(std::span<float> numbers) {
+  rounded_.resize(numbers.size());
+  for_blocks(numbers.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) rounded_[i] = to_bf16(numbers[i]);
+  });
+  group_->all_reduce_bf16(rounded_);
+  for_blocks(numbers.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) numbers[i] = to_float(rounded_[i]);
+  });
 }
 
 void Exchange::begin_with_nothing() {

@@ -20,8 +20,10 @@ namespace concord::train {
 /// transports. $CONCORD_EXCHANGE chooses the transport: auto, peer, host or gloo.
 class Exchange {
  public:
-  /// Allocates memory, and binds the variables to it: call this before the step is compiled.
-  Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph);
+  /// Allocates memory, and binds the variables to it: call this before the step is compiled. Gradients that travel
+  /// through the host are rounded to `gradients`, fp32 or bf16, before the sum and after it.
+  Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph,
+           Precision gradients = Precision::fp32);
   /// Whether it has the variables of this graph.
   [[nodiscard]] bool fits(const Graph& graph) const;
 
@@ -66,22 +68,26 @@ class Exchange {
     EventPtr arrived = nullptr;     // there, or of the sum
     std::future<void> summed = {};  // there
   };
-  [[nodiscard]] static std::vector<Slot> slots_of(const Graph& graph, const collective::Group& group);
+  [[nodiscard]] std::vector<Slot> slots_of(const Graph& graph) const;
   /// Of the memory that the devices share, or false on all ranks if one of them shares none.
   [[nodiscard]] bool connect_peers();
   /// Replaces a bucket in the host's memory by the sum of all ranks, once it has arrived there.
   void sum_on_host(std::size_t number);
+  /// As all_reduce, in bf16.
+  void all_reduce_rounded(std::span<float> numbers);
   /// Fills all buckets with zeros.
   void clear();
 
   collective::GroupPtr group_;
   VariablesPtr variables_;
+  Precision gradients_;
   std::vector<Slot> slots_;
   std::vector<Bucket> buckets_;
   std::optional<StepSums> step_sums_;
-  std::size_t started_ = 0;   // floats at the beginning whose sums start from the last ones: the counts of the loss
-  BufferPtr last_counts_;     // on the device
-  std::vector<float> start_;  // of the first bucket, on the host: 0 but for the counts
+  std::size_t started_ = 0;    // floats at the beginning whose sums start from the last ones: the counts of the loss
+  BufferPtr last_counts_;      // on the device
+  std::vector<float> start_;   // of the first bucket, on the host: 0 but for the counts
+  std::vector<Bf16> rounded_;  // a bucket on its way
   timeline::Track track_{"exchange"};
   timeline::Label sum_label_ = 0;  // of a sum through the host
   Background sums_;                // the last: it works with the above

@@ -85,6 +85,9 @@ struct TrainerOptions {
   bool sync_batch_norm = false;
   /// Not with a pipeline. With one rank it changes nothing.
   BatchSplit split = {};
+  /// fp32, or bf16: gradients that travel between ranks through the host are rounded, before the sum and after it. They
+  /// take half the bytes between machines. GPUs that read each other's memory exchange them in fp32.
+  Precision gradients = Precision::fp32;
   /// Not with `accumulate`. Needs as many ranks as stages.
   Pipeline pipeline = {};
   /// When ranks are lost, `fit` goes on from the last update with those that are left, if they are at least so many.

@@ -91,7 +91,7 @@ StepProgramPtr Programs::make_stage(const ProgramKey& key) {
 std::shared_ptr<Exchange> Programs::exchange_of(const Graph& graph) {
   if (graph.exchanged().empty()) return nullptr;
   if (!exchange_ || !exchange_->fits(graph)) {
-    exchange_ = std::make_shared<Exchange>(options_.group, weights_.variables(), graph);
+    exchange_ = std::make_shared<Exchange>(options_.group, weights_.variables(), graph, options_.gradients);
   }
   return exchange_;
 }

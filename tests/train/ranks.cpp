@@ -124,6 +124,36 @@ TEST_CASE("ranks that accumulate agree, and have the sums of one device up to ro
   for (std::size_t i = 0; i < one.losses.size(); ++i) CHECK(two[0].losses[i] == Approx(one.losses[i]).epsilon(1e-5));
 }
 
+TEST_CASE("gradients travel in bf16, with the same bits by each transport", "[train][collective]") {
+  const Dataset data = small_data(101);
+  const FitOptions fit{.epochs = 2, .batch = 8};
+  const DevicePtr& device = devices()[0];
+  const Result exact = on_one(device, 2, {.seed = 4}, data, fit, dropout_trainer);
+  std::optional<Result> first;
+  for (const Transport transport : transports()) {
+    std::vector<Result> results(2);
+    const auto errors = on_ranks(
+        2,
+        [&](const GroupPtr& group) {
+          const TrainerOptions options{.seed = 4, .group = group, .gradients = Precision::bf16};
+          Trainer trainer = dropout_trainer(Device::open(device->info().id), options);
+          const History history = trainer.fit(data, fit);
+          results[static_cast<std::size_t>(group->rank())] = result_of(trainer, history);
+        },
+        std::chrono::seconds(60), transport);
+    REQUIRE(errors == std::vector<std::string>(2));
+    if (!first) first = results[0];
+    check_equal(*first, results);
+  }
+  CHECK_FALSE((first->weights == exact.weights));
+  for (std::size_t i = 0; i < exact.losses.size(); ++i)
+    CHECK(first->losses[i] == Approx(exact.losses[i]).epsilon(0.01));
+  const auto refused = on_ranks(2, [&](const GroupPtr& group) {
+    static_cast<void>(dropout_trainer(device, {.group = group, .gradients = Precision::fp16}));
+  });
+  for (const std::string& error : refused) CHECK_THAT(error, contains("in fp32 or bf16, not in fp16"));
+}
+
 TEST_CASE("a checkpoint of ranks continues on ranks and on one device", "[train][collective]") {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder / "ranks.ckpt";
