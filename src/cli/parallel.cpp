@@ -1,4 +1,4 @@
-// Reading --parallel, --split and --sync-batch-norm.
+// Reading --parallel, --shares and --sync-batch-norm.
 #include "concord/cli/parallel.hpp"
 
 #include <fmt/format.h>
@@ -50,36 +50,36 @@ void ParallelOption::check(std::size_t devices, int accumulate) const {
                 accumulate);
 }
 
-void SplitOption::add(CLI::App& command) {
+void SharesOption::add(CLI::App& command) {
   command
-      .add_option("--split", text,
+      .add_option("--shares", text,
                   "Samples of an update for each of --devices: --batch for each (equal), or as many together, by "
                   "measured speed (speed) or in given proportions: 3,1")
       ->capture_default_str();
 }
 
-BatchSplit SplitOption::get() const {
+BatchSplit SharesOption::get() const {
   if (text == "equal") return {};
   if (text == "speed") return {.by_speed = true};
   BatchSplit given;
   for (const std::string& word : split(text, ',')) {
     const auto share = number_in_text<double>(word);
     CONCORD_CHECK(share && std::isfinite(*share) && *share > 0, ArgumentError,
-                  "--split {}: it must be equal, speed, or a number above 0 for each device, such as 3,1", text);
+                  "--shares {}: it must be equal, speed, or a number above 0 for each device, such as 3,1", text);
     given.shares.push_back(*share);
   }
   return given;
 }
 
-void SplitOption::check(std::size_t devices) const {
+void SharesOption::check(std::size_t devices) const {
   const std::size_t shares = get().shares.size();
   CONCORD_CHECK(devices == 0 || shares == 0 || shares == devices, ArgumentError,
-                "--split {}: there are {} shares for {} devices", text, shares, devices);
+                "--shares {}: there are {} shares for {} devices", text, shares, devices);
 }
 
 void SharingOptions::add(CLI::App& command) {
   parallel.add(command);
-  split.add(command);
+  shares.add(command);
   command.add_flag("--sync-batch-norm", sync_batch_norm,
                    "Batch norm by the statistics of the batches of all devices together");
   command
@@ -91,10 +91,10 @@ void SharingOptions::add(CLI::App& command) {
 
 void SharingOptions::check(std::size_t devices, int accumulate) const {
   parallel.check(devices, accumulate);
-  split.check(devices);
+  shares.check(devices);
   if (!parallel.pipeline().is_on()) return;
-  CONCORD_CHECK(!split.get().is_on(), ArgumentError,
-                "--split and --parallel cannot be used together: each stage of a pipeline works on all samples");
+  CONCORD_CHECK(!shares.get().is_on(), ArgumentError,
+                "--shares and --parallel cannot be used together: each stage of a pipeline works on all samples");
   CONCORD_CHECK(gradients == "fp32", ArgumentError,
                 "--gradients and --parallel cannot be used together: stages exchange activations");
   CONCORD_CHECK(!sync_batch_norm, ArgumentError,
@@ -103,7 +103,7 @@ void SharingOptions::check(std::size_t devices, int accumulate) const {
 
 void SharingOptions::apply(TrainerOptions& options) const {
   options.pipeline = parallel.pipeline();
-  options.split = split.get();
+  options.split = shares.get();
   options.sync_batch_norm = sync_batch_norm;
   options.gradients = gradients == "bf16" ? Precision::bf16 : Precision::fp32;
 }

@@ -20,8 +20,8 @@ struct ParallelOption {
   void check(std::size_t devices, int accumulate) const;
 };
 
-/// --split speed, --split 3,1.
-struct SplitOption {
+/// --shares speed, --shares 3,1.
+struct SharesOption {
   std::string text = "equal";
   void add(CLI::App& command);
   /// Throws ArgumentError for a text that is none of these.
@@ -30,10 +30,10 @@ struct SplitOption {
   void check(std::size_t devices) const;
 };
 
-/// --parallel, --split, --sync-batch-norm and --gradients.
+/// --parallel, --shares, --sync-batch-norm and --gradients.
 struct SharingOptions {
   ParallelOption parallel;
-  SplitOption split;
+  SharesOption shares;
   bool sync_batch_norm = false;
   std::string gradients = "fp32";
   void add(CLI::App& command);

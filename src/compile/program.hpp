@@ -137,8 +137,10 @@ class Program {
   /// As `run`, and calls reached(i) as soon as the first marks[i] launches are enqueued, for each i in order. The marks
   /// ascend, up to launches().
   void run(std::span<const std::size_t> marks, const std::function<void(std::size_t)>& reached);
-  /// How the ranks' values are summed in the midst of a run (all_reduce): `sum` replaces so many floats by their sum
-  /// over the ranks, for what is enqueued later. A program with an all_reduce runs only with one.
+  /// How values are summed over the ranks in the midst of a run (all_reduce). `run` calls `sum` after each such launch,
+  /// in the order of the graph. `sum` replaces `count` floats by their sum over the ranks, for what is enqueued later;
+  /// it may wait, and its exception ends the run. Without it, running a program with an all_reduce throws
+  /// ArgumentError.
   void all_reduce_by(std::function<void(const Operand& values, std::size_t count)> sum);
   /// The number of floats of each all_reduce of a run, in order.
   [[nodiscard]] std::vector<std::size_t> all_reduces() const;

@@ -106,10 +106,12 @@ class Device : public std::enable_shared_from_this<Device> {
   [[nodiscard]] virtual StagingPtr allocate_staging(std::size_t bytes) = 0;
 
   /// Allocates memory that `ranks` processes of this machine, each with such a device, read and write directly. Waits
-  /// of kernels for other ranks end after `deadline` seconds. Returns null if the driver cannot do that; throws
-  /// OutOfMemory.
-  [[nodiscard]] virtual std::unique_ptr<PeerMemory> allocate_peer(std::size_t bytes, int ranks, double deadline) {
-    static_cast<void>(bytes), static_cast<void>(ranks), static_cast<void>(deadline);
+  /// of kernels for other ranks end after `deadline` seconds. Sums run in the order of their calls, for all such memory
+  /// of the device but that which is `apart`: its sums have an order of their own. Returns null if the driver cannot do
+  /// that; throws OutOfMemory.
+  [[nodiscard]] virtual std::unique_ptr<PeerMemory> allocate_peer(std::size_t bytes, int ranks, double deadline,
+                                                                  bool apart) {
+    static_cast<void>(bytes), static_cast<void>(ranks), static_cast<void>(deadline), static_cast<void>(apart);
     return nullptr;
   }
 

@@ -125,9 +125,9 @@ StagingPtr OpenClDevice::allocate_staging(std::size_t bytes) {
   return std::make_shared<OwnedStaging>(shared_from_this(), *context_, bytes);
 }
 
-std::unique_ptr<PeerMemory> OpenClDevice::allocate_peer(std::size_t bytes, int ranks, double deadline) {
+std::unique_ptr<PeerMemory> OpenClDevice::allocate_peer(std::size_t bytes, int ranks, double deadline, bool apart) {
   const Use use(*this);
-  return make_peer_memory(*this, *context_, bytes, ranks, deadline);
+  return make_peer_memory(*this, *context_, bytes, ranks, deadline, apart);
 }
 
 void OpenClDevice::write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {

@@ -19,7 +19,8 @@ class OpenClDevice final : public Device {
   [[nodiscard]] std::size_t allocated() const override { return context_->accounting()->now; }
   [[nodiscard]] std::size_t peak_allocated() const override { return context_->accounting()->peak; }
   [[nodiscard]] StagingPtr allocate_staging(std::size_t bytes) override;
-  [[nodiscard]] std::unique_ptr<PeerMemory> allocate_peer(std::size_t bytes, int ranks, double deadline) override;
+  [[nodiscard]] std::unique_ptr<PeerMemory> allocate_peer(std::size_t bytes, int ranks, double deadline,
+                                                          bool apart) override;
 
   void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override;
   void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override;

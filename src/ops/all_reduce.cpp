@@ -1,6 +1,8 @@
 // AllReduce: shape rule and gradient; and gathering, which is a sum with zeros.
 #include "concord/ops/all_reduce.hpp"
 
+#include <algorithm>
+
 #include "concord/core/check.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/rules.hpp"
@@ -29,6 +31,17 @@ Value all_gather(Value x, int rank, int ranks) {
   before[0] = rank;
   after[0] = ranks - 1 - rank;
   return all_reduce(pad(reshape(x, Shape(std::move(row))), std::move(before), std::move(after)));
+}
+
+std::int64_t most_all_reduced(const Graph& graph) {
+  std::int64_t most = 0;
+  for (std::int32_t id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (dynamic_cast<const ops::AllReduce*>(node.op.get()) != nullptr) {
+      most = std::max(most, node.outputs[0].shape.elements());
+    }
+  }
+  return most;
 }
 
 }  // namespace concord

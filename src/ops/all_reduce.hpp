@@ -20,9 +20,15 @@ class AllReduce final : public Operator {
 
 }  // namespace ops
 
-/// The sum of x, f32, over the ranks of a training. All ranks run the same all_reduces in the same order.
+/// Returns the sum of x over the ranks of a training, in their order. In a training on one device, in evaluations and
+/// in predictions of a Trainer it is x. All ranks run the same all_reduces in the same order. Throws ShapeError unless
+/// x is f32.
 Value all_reduce(Value x);
-/// x, f32, of all ranks: (ranks, shape of x…). `rank` is this one.
+/// Returns (ranks, …x.shape): row r is x of rank r. `rank` is this one. Throws ShapeError unless x is f32,
+/// ArgumentError unless 0 <= rank < ranks.
 Value all_gather(Value x, int rank, int ranks);
+
+/// The number of elements of the largest all_reduce of a graph; 0 if it has none.
+[[nodiscard]] std::int64_t most_all_reduced(const Graph& graph);
 
 }  // namespace concord

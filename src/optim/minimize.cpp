@@ -6,6 +6,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
 #include "concord/ops/all_finite.hpp"
+#include "concord/ops/all_reduce.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/gradient.hpp"
 #include "concord/ops/loss_terms.hpp"
@@ -264,6 +265,9 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   };
   // Terms that are means over one weight are differentiated as such; a batch of weight 0 has no gradient.
   const bool is_weighted = std::ranges::any_of(terms, [](const LossTerm& term) { return bool(term.weight); });
+  // But where ranks sum values within the step, a gradient is that of all their losses: a weight would come too late.
+  const bool by_sums = options.ranks > 1 && most_all_reduced(graph) > 0;
+  const auto differentiated = [&](const LossTerm& term) { return by_sums ? term.sum : term.value(); };
   Value finite_loss = loss;
   std::vector<std::vector<Value>> gradients;  // by term, then by parameter
   if (runs_of(options) == 1 || terms.size() == 1) {
@@ -271,20 +275,23 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
       finite_loss = terms[0].value();
       for (std::size_t t = 1; t < terms.size(); ++t) finite_loss = finite_loss + terms[t].value();
     }
-    gradients.push_back(gradient(scaled(finite_loss, terms[0]), weights));
+    gradients.push_back(gradient(scaled(by_sums ? terms[0].sum : finite_loss, terms[0]), weights));
   } else {
     finite_loss = {};
     for (const LossTerm& term : terms) {
       const Value value = term.value();
       finite_loss = finite_loss ? finite_loss + value : value;
-      gradients.push_back(gradient(scaled(value, term), weights));
+      gradients.push_back(gradient(scaled(differentiated(term), term), weights));
     }
   }
   const Scope all(graph, "update");
   const PassScope pass(graph, Pass::update);
   const bool is_exchanged = options.ranks > 1;
-  const std::vector<Joined> joined = is_exchanged ? join_ranks(graph, terms, options, finite_loss, staging != nullptr)
-                                                  : join_runs(graph, terms, options);
+  std::vector<Joined> joined = is_exchanged ? join_ranks(graph, terms, options, finite_loss, staging != nullptr)
+                                            : join_runs(graph, terms, options);
+  if (by_sums) {
+    for (Joined& term : joined) term.weight = {};
+  }
   std::vector<Gathered> gathered;
   std::vector<Value> whole, gathered_in_stages;
   for (std::size_t i = 0; i < weights.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "concord/collective/buckets.hpp"
 #include "concord/collective/world.hpp"
@@ -11,6 +12,7 @@
 #include "concord/core/log.hpp"
 #include "concord/core/parallel.hpp"
 #include "concord/core/timeline_label.hpp"
+#include "concord/ops/all_reduce.hpp"
 #include "concord/train/peers.hpp"
 #include "concord/train/trace.hpp"
 
@@ -88,7 +90,7 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
     if (slot.name == kExchangedCounts) started_ = aligned(slot.spec.bytes()) / sizeof(float);
   }
   const bool shares = connect_peers();
-  const std::size_t most_in_step = most_all_reduced(graph);
+  const auto most_in_step = static_cast<std::size_t>(most_all_reduced(graph));
   for (Bucket& bucket : buckets_) {
     bucket.buffer = shares ? bucket.peer->buffer() : device.allocate(bucket.bytes);
     if (!shares) bucket.staging = device.allocate_staging(bucket.bytes);
@@ -106,7 +108,7 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
 }
 
 bool Exchange::fits(const Graph& graph) const {
-  return slots_ == slots_of(graph) && most_all_reduced(graph) <= (step_sums_ ? step_sums_->most() : 0);
+  return slots_ == slots_of(graph) && std::cmp_less_equal(most_all_reduced(graph), step_sums_ ? step_sums_->most() : 0);
 }
 
 void Exchange::start_counts(std::vector<float> counts) {

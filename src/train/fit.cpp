@@ -23,7 +23,6 @@
 
 namespace concord {
 namespace {
-
 using Clock = std::chrono::steady_clock;
 constexpr const char* kTrainRole = "train";
 constexpr double kReportSeconds = 0.2;
@@ -240,7 +239,8 @@ void Fit::go_on_without(const RankLost& lost) {
   steps_left_ -= at_.step - before;
   own_plan_ = state_.ranks.own_plan(plan_);
   steps_ = {state_.weights.variables(), kTrainRole};
-  steps_.place_rank(at_.batches_done(plan_), at_.batches_done(plan_));
+  // A rank that is left alone has all batches.
+  if (!state_.ranks.are_several()) steps_.place_rank(at_.batches_done(plan_), at_.batches_done(plan_));
 }
 
 bool Fit::train_epoch() {

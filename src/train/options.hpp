@@ -32,9 +32,10 @@ struct Pipeline {
 };
 
 /// How the samples of an update are divided among devices of different speed. Without it each has a batch of its own,
-/// FitOptions::batch, and the slowest determines the time. With it N devices split a batch of N times as many samples,
-/// so results are those of one device with that batch, up to rounding; batch norm takes the statistics of each part,
-/// unless it is synchronised. A checkpoint continues with another split of as many samples, or on one device.
+/// FitOptions::batch, and the slowest determines the time. With it N devices split a batch of N times as many samples.
+/// The result is that of one device with that batch, up to rounding, but for what depends on the parts: the statistics
+/// of batch norm, unless it is synchronised, the random numbers of dropout, and the pairs of FitOptions::mixing. A
+/// checkpoint continues with another split of as many samples, or on one device.
 struct BatchSplit {
   std::vector<double> shares = {};  // in which proportions; one above 0 for each rank. Empty: equal batches
   /// In the proportions of speeds that the first `fit` measures. Not with `shares`.
@@ -44,9 +45,9 @@ struct BatchSplit {
 
 /// Training on several devices: each rank is a process with one device. A process that `concord launch`, torchrun,
 /// mpirun or srun has started joins the others by itself; nothing in the program changes.
-/// - The batch is that of one rank. N ranks have the results of `accumulate` N on one device, bit for bit if
-///   `accumulate` is 1 and the devices are equal. Running statistics of batch norm are those of each rank's batches;
-///   files get those of rank 0.
+/// - The batch is that of one rank, unless `split` says otherwise. N ranks have the results of `accumulate` N on one
+///   device, bit for bit if `accumulate` is 1 and the devices are equal. Running statistics of batch norm are those of
+///   each rank's batches, unless `sync_batch_norm` is set; files get those of rank 0.
 /// - All ranks make the same calls. Files are written by rank 0; `save` and `save_checkpoint` wait for it.
 /// - Epochs and validations report the same numbers on all ranks. A checkpoint continues on any number of devices with
 ///   the same number of batches per update.

@@ -59,8 +59,9 @@ bool are_different_devices(collective::Group& group, const DeviceInfo& own) {
   return std::ranges::adjacent_find(all) == all.end();
 }
 
-std::unique_ptr<PeerMemory> connected_peer_memory(collective::Group& group, Device& device, std::size_t bytes) {
-  std::unique_ptr<PeerMemory> memory = device.allocate_peer(bytes, group.size(), collective::deadline_seconds());
+std::unique_ptr<PeerMemory> connected_peer_memory(collective::Group& group, Device& device, std::size_t bytes,
+                                                  bool apart) {
+  std::unique_ptr<PeerMemory> memory = device.allocate_peer(bytes, group.size(), collective::deadline_seconds(), apart);
   if (!all_of(group, memory != nullptr) || !all_of(group, connects(*memory, group)) ||
       !all_of(group, sums_are_right(*memory, device, group, bytes / sizeof(float)))) {
     return nullptr;

@@ -13,9 +13,10 @@ namespace concord::train {
 /// Whether no two ranks have the same device: kernels of one would wait for kernels of the other, which do not run.
 [[nodiscard]] bool are_different_devices(collective::Group& group, const DeviceInfo& own);
 /// Connected memory of so many bytes, a multiple of 16, on the device of each rank, whose sums have been checked. Null
-/// on all ranks if one of the devices cannot share memory, or has sums that are wrong.
+/// on all ranks if one of the devices cannot share memory, or has sums that are wrong. `apart` as
+/// Device::allocate_peer.
 [[nodiscard]] std::unique_ptr<PeerMemory> connected_peer_memory(collective::Group& group, Device& device,
-                                                                std::size_t bytes);
+                                                                std::size_t bytes, bool apart = false);
 /// Throws RankLost if a rank did not come to a sum.
 void require_all_ranks_of(PeerMemory& memory);
 

@@ -56,10 +56,11 @@ StepProgramPtr Programs::make(const ProgramKey& key) {
     options.memory_budget = 0;  // it recomputes nothing
     update = compile(*traced.graph, std::span<const Value>(), variables, options);
     marks = exchange->marks_of(compiled);
-    if (StepSums* const sums = exchange->step_sums()) {
-      compiled.all_reduce_by([sums](const Operand& values, std::size_t count) { sums->sum(values, count); });
-    }
   }
+  StepSums* const sums = exchange ? exchange->step_sums() : nullptr;
+  compiled.all_reduce_by([sums](const Operand& values, std::size_t count) {
+    if (sums != nullptr) sums->sum(values, count);  // else it is the sum of this rank alone
+  });
   weights_.accept(traced, std::move(arrival));
   return std::make_shared<StepProgram>(StepProgram{std::move(traced.graph), traced.outputs, traced.loss, traced.terms,
                                                    traced.metrics, std::move(compiled), std::move(update), exchange,

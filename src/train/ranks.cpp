@@ -12,7 +12,7 @@
 
 namespace concord::train {
 
-collective::Part Ranks::part_of(std::int64_t samples, int rank) const {
+collective::Part Ranks::samples_of(std::int64_t samples, int rank) const {
   const double whole = std::accumulate(shares_.begin(), shares_.end(), 0.0);
   const auto end_of = [&](int ranks) {
     if (ranks == size()) return static_cast<std::size_t>(samples);
@@ -22,24 +22,22 @@ collective::Part Ranks::part_of(std::int64_t samples, int rank) const {
   return {end_of(rank), end_of(rank + 1)};
 }
 
-EpochPlan Ranks::own_part(const EpochPlan& plan) const {
-  EpochPlan own = plan;
-  own.full.size = static_cast<std::int64_t>(part_of(plan.full.size, rank()).size());
-  own.last.size = static_cast<std::int64_t>(part_of(plan.last.size, rank()).size());
-  own.full.parts = own.last.parts = size();
-  for (int rank = 0; rank < size(); ++rank) {
-    CONCORD_CHECK(part_of(plan.full.size, rank).size() > 0, ArgumentError,
-                  "a batch of {} samples, split {:.3g}, has none for rank {}; use a larger batch or fewer devices",
-                  plan.full.size, fmt::join(shares_, " : "), rank);
-  }
-  own.samples = own.full.rows * own.full.size + own.last.size;
-  own.last.first = own.samples - own.last.size;
-  return own;
+EpochPlan Ranks::part_of_plan(const EpochPlan& plan, int rank) const {
+  EpochPlan part = plan;
+  part.full.size = static_cast<std::int64_t>(samples_of(plan.full.size, rank).size());
+  part.last.size = static_cast<std::int64_t>(samples_of(plan.last.size, rank).size());
+  part.full.parts = part.last.parts = size();
+  CONCORD_CHECK(part.full.size > 0, ArgumentError,
+                "a batch of {} samples, split {:.3g}, has none for rank {}; use a larger batch or fewer devices",
+                plan.full.size, fmt::join(shares_, " : "), rank);
+  part.samples = part.full.rows * part.full.size + part.last.size;
+  part.last.first = part.samples - part.last.size;
+  return part;
 }
 
 EpochPlan Ranks::own_plan(const EpochPlan& plan) const {
   if (!divide_batches()) return plan;
-  if (split_batches()) return own_part(plan);
+  if (are_split()) return part_of_plan(plan, rank());
   CONCORD_CHECK(plan.full.rows >= size(), ArgumentError,
                 "an epoch has {} batches of {}, which are too few for {} devices; use a smaller batch or fewer devices",
                 plan.full.rows, plan.full.size, size());
@@ -55,7 +53,7 @@ std::vector<std::int32_t> Ranks::own_rows(const EpochPlan& plan, std::span<const
   if (!divide_batches()) return {order.begin(), order.end()};
   std::vector<std::int32_t> own;
   for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
-    if (!split_batches() && !owns(batch)) continue;
+    if (!are_split() && !owns(batch)) continue;
     const std::span<const std::int32_t> rows = own_rows_of(plan, order, batch);
     own.insert(own.end(), rows.begin(), rows.end());
   }
@@ -66,12 +64,12 @@ std::span<const std::int32_t> Ranks::own_rows_of(const EpochPlan& plan, std::spa
                                                  std::int64_t batch) const {
   const std::int64_t count = batch < plan.full.rows ? plan.full.size : plan.last.size;
   const collective::Part part =
-      split_batches() ? part_of(count, rank()) : collective::Part{0, static_cast<std::size_t>(count)};
+      are_split() ? samples_of(count, rank()) : collective::Part{0, static_cast<std::size_t>(count)};
   return order.subspan(static_cast<std::size_t>(batch * plan.full.size) + part.begin, part.size());
 }
 
 std::int64_t Ranks::batches_of_all(std::int64_t own, const EpochPlan& plan) const {
-  if (!divide_batches() || split_batches()) return own;
+  if (!divide_batches() || are_split()) return own;
   const std::int64_t each = own_of_update(update_);
   return std::min((own + each - 1) / each * update_, plan.batches());
 }
@@ -140,7 +138,7 @@ Ranks ranks_of(const TrainerOptions& options, std::int64_t accumulate) {
                   "the shares of a split of batches must be numbers above 0, got {}", share);
   }
   Ranks ranks(options.group, accumulate);
-  ranks.split_batches(std::move(shares));
+  ranks.set_shares(std::move(shares));
   return ranks;
 }
 

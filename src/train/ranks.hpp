@@ -32,11 +32,11 @@ class Ranks {
       : group_(std::move(group)), update_(update), in_stages_(in_stages) {}
 
   /// From now on each batch is split in these proportions, one for each rank.
-  void split_batches(std::vector<double> shares) { shares_ = std::move(shares); }
-  [[nodiscard]] bool split_batches() const { return !shares_.empty(); }
+  void set_shares(std::vector<double> shares) { shares_ = std::move(shares); }
+  [[nodiscard]] bool are_split() const { return !shares_.empty(); }
   [[nodiscard]] const std::vector<double>& shares() const { return shares_; }
   /// The samples of a batch of so many that are the rank's.
-  [[nodiscard]] collective::Part part_of(std::int64_t samples, int rank) const;
+  [[nodiscard]] collective::Part samples_of(std::int64_t samples, int rank) const;
 
   /// The batches of an update of all ranks.
   [[nodiscard]] std::int64_t update() const { return update_; }
@@ -50,6 +50,8 @@ class Ranks {
   /// The batches, or parts of batches, of this rank; `plan` has those of all. Throws ArgumentError if there are fewer
   /// full batches than ranks, or no sample of a full batch for one of the ranks.
   [[nodiscard]] EpochPlan own_plan(const EpochPlan& plan) const;
+  /// Where batches are split: that of another rank.
+  [[nodiscard]] EpochPlan part_of_plan(const EpochPlan& plan, int rank) const;
   /// Of `order`, the samples of the whole epoch, those of this rank's batches.
   [[nodiscard]] std::vector<std::int32_t> own_rows(const EpochPlan& plan, std::span<const std::int32_t> order) const;
   /// Those of one batch of this rank.
@@ -57,7 +59,7 @@ class Ranks {
                                                           std::int64_t batch) const;
   /// This rank's batches among the first `batches` of an epoch.
   [[nodiscard]] std::int64_t own_batches(std::int64_t batches) const {
-    if (!divide_batches() || split_batches()) return batches;
+    if (!divide_batches() || are_split()) return batches;
     return batches / update_ * own_of_update(update_) + own_of_update(batches % update_);
   }
   /// The batches of an epoch that are done, of all ranks, when this one's updates have used so many of its own.
@@ -67,13 +69,11 @@ class Ranks {
   /// Whether some ranks have more batches in an update than others.
   [[nodiscard]] bool are_uneven() const { return update_ % at_once() != 0; }
   /// How many batches of an epoch the ranks train on at the same time.
-  [[nodiscard]] int at_once() const { return split_batches() ? 1 : size(); }
+  [[nodiscard]] int at_once() const { return are_split() ? 1 : size(); }
   /// The batch of the epoch that this rank trains on, when those from `first` on are trained on at once.
-  [[nodiscard]] std::int64_t own_of(std::int64_t first) const { return split_batches() ? first : first + rank(); }
+  [[nodiscard]] std::int64_t own_of(std::int64_t first) const { return are_split() ? first : first + rank(); }
   /// The number of this rank's run among those of all in an epoch, when it trains on this batch.
-  [[nodiscard]] std::int64_t run_of(std::int64_t batch) const {
-    return split_batches() ? batch * size() + rank() : batch;
-  }
+  [[nodiscard]] std::int64_t run_of(std::int64_t batch) const { return are_split() ? batch * size() + rank() : batch; }
 
   /// Throws ArgumentError on all ranks if one of these is not the same on all; they are named in the same order.
   void require_equal(std::span<const Agreed> values) const;
@@ -88,8 +88,6 @@ class Ranks {
   void fail() { has_failed_ = true; }
 
  private:
-  /// As own_plan, where batches are split.
-  [[nodiscard]] EpochPlan own_part(const EpochPlan& plan) const;
   [[nodiscard]] bool owns(std::int64_t batch) const { return batch % update_ % size() == rank(); }
   /// Among the first batches of an update.
   [[nodiscard]] std::int64_t own_of_update(std::int64_t batches) const {

@@ -34,7 +34,8 @@ struct TrainerState {
   const DevicePtr device;
   TrainerOptions options;
   train::Ranks ranks = train::ranks_of(options, recipe.minimize.accumulate);
-  std::optional<train::PipelineRank> pipeline;  // of a network in stages
+  const int parts_of_batch = ranks.are_split() ? ranks.size() : 1;  // also when fewer ranks are left
+  std::optional<train::PipelineRank> pipeline;                      // of a network in stages
   train::Weights weights{device, options};
   train::Programs programs{recipe, options, weights, pipeline ? &*pipeline : nullptr};
   train::ResidentSets resident{weights.variables(), options.resident_fraction, programs};

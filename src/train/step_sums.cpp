@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 #include "concord/core/timeline_label.hpp"
-#include "concord/ops/all_reduce.hpp"
 #include "concord/train/peers.hpp"
 
 namespace concord::train {
@@ -16,26 +16,13 @@ std::size_t whole_vectors(std::size_t count) { return (count + 3) / 4 * 4; }
 
 }  // namespace
 
-std::size_t most_all_reduced(const Graph& graph) {
-  std::size_t most = 0;
-  for (std::int32_t id = 0; id < graph.size(); ++id) {
-    const Node& node = graph.node(id);
-    if (dynamic_cast<const ops::AllReduce*>(node.op.get()) == nullptr) continue;
-    most = std::max(most, static_cast<std::size_t>(node.outputs[0].shape.elements()));
-  }
-  return most;
-}
-
 StepSums::StepSums(collective::Group& group, Device& device, std::size_t most, bool by_peer)
     : group_(group.duplicate()), device_(device), most_(most) {
   if (by_peer) {
-    peer_ = connected_peer_memory(*group_, device, whole_vectors(most) * sizeof(float));
-    CONCORD_CHECK(peer_, NotSupported,
-                  "the devices share memory for the exchange of gradients, but not for sums within a step; use "
-                  "CONCORD_EXCHANGE=host");
-  } else {
-    staging_ = device.allocate_staging(most * sizeof(float));
+    peer_ = connected_peer_memory(*group_, device, whole_vectors(most) * sizeof(float), true);
+    if (!peer_) log(LogLevel::warning, "sums within a step go through the host: the devices share no memory for them");
   }
+  if (!peer_) staging_ = device.allocate_staging(most * sizeof(float));
   label_ = timeline::label_with("sum over ranks", peer_ ? "peer" : group_->transport(),
                                 {{"ranks", static_cast<std::uint64_t>(group_->size())}});
 }
@@ -53,7 +40,8 @@ void StepSums::sum(const Operand& values, std::size_t count) {
   const EventPtr arrived = device_.download_async(*values.buffer, values.offset, staging_, bytes, device_.record());
   if (arrived) arrived->wait();
   sum_by_host(count);
-  device_.wait_for(device_.write_async(*values.buffer, values.offset, staging_, bytes, nullptr));
+  sent_ = device_.write_async(*values.buffer, values.offset, staging_, bytes, nullptr);
+  device_.wait_for(sent_);
 }
 
 void StepSums::add_nothing(std::span<const std::size_t> counts) {
@@ -62,6 +50,8 @@ void StepSums::add_nothing(std::span<const std::size_t> counts) {
       device_.fill(*peer_->buffer(), 0, count * sizeof(float), 0);
       sum_by_peer(count);
     } else {
+      if (sent_) sent_->wait();  // it reads the staging memory
+      sent_ = nullptr;
       std::ranges::fill(staging_->bytes().first(count * sizeof(float)), std::byte{0});
       sum_by_host(count);
     }
@@ -84,6 +74,7 @@ void StepSums::require_all_ranks() {
 
 void StepSums::give_up() {
   if (peer_) peer_->give_up();
+  group_.reset();  // a rank that waits for this one in a sum learns that it has left
 }
 
 }  // namespace concord::train

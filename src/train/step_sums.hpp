@@ -10,9 +10,6 @@
 
 namespace concord::train {
 
-/// The most floats that an all_reduce of this graph sums; 0: it has none.
-[[nodiscard]] std::size_t most_all_reduced(const Graph& graph);
-
 /// Sums have an order of their own, beside that of the exchange of gradients, which goes on meanwhile. All ranks make
 /// the same sums.
 class StepSums {
@@ -29,6 +26,7 @@ class StepSums {
   void add_nothing(std::span<const std::size_t> counts);
   /// As Exchange.
   void require_all_ranks();
+  /// As Exchange; no sum may follow.
   void give_up();
 
  private:
@@ -42,6 +40,7 @@ class StepSums {
   std::size_t most_;
   std::unique_ptr<PeerMemory> peer_;  // null: through the host
   StagingPtr staging_;                // for the host
+  EventPtr sent_;                     // of the last sum in it
   timeline::Track track_{"sums within a step"};
   timeline::Label label_ = 0;
 };

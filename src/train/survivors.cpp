@@ -104,7 +104,7 @@ void go_on_with_survivors(TrainerState& state, const RankLost& lost, const std::
     state.options.group = group;
     state.ranks = Ranks(group, state.at.accumulate);
     try {
-      if (group && !shares.empty()) state.ranks.split_batches(gathered(*group, own_share));
+      if (group && !shares.empty()) state.ranks.set_shares(gathered(*group, own_share));
       if (group) adopt_latest(state);
       are_equal = true;
     } catch (const RankLost&) {  // one more, meanwhile

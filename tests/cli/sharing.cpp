@@ -1,4 +1,4 @@
-// concord train --split and --sync-batch-norm, on PoCL and the CPU together.
+// concord train --shares and --sync-batch-norm, on PoCL and the CPU together.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -26,7 +26,7 @@ double loss_of(const Ended& ended) {
 
 }  // namespace
 
-TEST_CASE("train --split has the result of one device with the whole batch", "[cli][collective]") {
+TEST_CASE("train --shares has the result of one device with the whole batch", "[cli][collective]") {
   if (!command_is_there()) return;
   if (!contains(run_command({"devices"}).out, "opencl:0")) {
     WARN("skipped: there is no OpenCL device");
@@ -34,28 +34,28 @@ TEST_CASE("train --split has the result of one device with the whole batch", "[c
   }
   const Arguments two{"--devices", "cpu,opencl:0", "--batch", "8"};
   const double one = loss_of(trained("mlp", {"--device", "cpu", "--batch", "16"}));
-  const Ended split = trained("mlp", with(two, {"--split", "3,1"}));
+  const Ended split = trained("mlp", with(two, {"--shares", "3,1"}));
   CHECK(loss_of(split) == Approx(one).epsilon(1e-4));
   CHECK_THAT(split.err, contains("the devices split each batch: 75.0 %, 25.0 %"));
-  const Ended measured = trained("mlp", with(two, {"--split", "speed"}));
+  const Ended measured = trained("mlp", with(two, {"--shares", "speed"}));
   CHECK(loss_of(measured) == Approx(one).epsilon(1e-4));
   CHECK_THAT(measured.err, contains("the devices split each batch: "));
   const double of_all = loss_of(trained("resnet20", {"--device", "cpu", "--batch", "16"}));
-  const double synchronised = loss_of(trained("resnet20", with(two, {"--split", "3,1", "--sync-batch-norm"})));
+  const double synchronised = loss_of(trained("resnet20", with(two, {"--shares", "3,1", "--sync-batch-norm"})));
   CHECK(synchronised == Approx(of_all).epsilon(1e-3));
 }
 
 TEST_CASE("splits that are none are refused before the ranks start", "[cli][collective]") {
   if (!command_is_there()) return;
   const auto refused = [](const std::string& split, const std::string& text) {
-    const Ended ended = trained("mlp", {"--devices", "cpu,opencl:0", "--split", split});
+    const Ended ended = trained("mlp", {"--devices", "cpu,opencl:0", "--shares", split});
     CHECK(ended.code == 2);
     CHECK_THAT(ended.err, contains(text));
   };
   refused("3,1,1", "there are 3 shares for 2 devices");
   refused("3,x", "a number above 0 for each device");
   refused("-1,1", "a number above 0 for each device");
-  for (const Arguments& other : {Arguments{"--split", "speed"}, Arguments{"--sync-batch-norm"}}) {
+  for (const Arguments& other : {Arguments{"--shares", "speed"}, Arguments{"--sync-batch-norm"}}) {
     const Ended ended = trained("mlp", with({"--devices", "cpu,opencl:0", "--parallel", "pipeline=2,micro=2"}, other));
     CHECK(ended.code == 2);
     CHECK_THAT(ended.err, contains("cannot be used together"));

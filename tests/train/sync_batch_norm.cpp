@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "collective/rank_threads.hpp"
+#include "concord/ops/all_reduce.hpp"
 #include "concord/train/trainer.hpp"
 #include "train/small_training.hpp"
 
@@ -27,8 +28,9 @@ Result result_of(const Trainer& trainer, const History& history) {
 }
 
 Result train(const std::string& device, const TrainerOptions& options, const Dataset& data, const FitOptions& fit) {
-  Trainer trainer{image_net(), loss::cross_entropy, optim::Sgd{.lr = 0.1, .momentum = 0.9}, Device::open(device),
-                  options};
+  // Labels below 0 do not count.
+  const loss::CrossEntropy weighted{.weights = {1, 3, 0.5F}, .ignore_index = -100};
+  Trainer trainer{image_net(), weighted, optim::Sgd{.lr = 0.1, .momentum = 0.9}, Device::open(device), options};
   const History history = trainer.fit(data, fit);
   return result_of(trainer, history);
 }
@@ -66,6 +68,14 @@ void check_close(const Result& one, const Result& other, double margin) {
   }
 }
 
+/// But for running statistics: a rank that has no batch in a step does not move its own.
+void check_equal_weights(const Result& one, const Result& other) {
+  for (const auto& [name, values] : one.weights) {
+    INFO(name);
+    if (name.find("running_") == std::string::npos) CHECK((other.weights.at(name) == values));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("synchronised batch norm of ranks is batch norm of the whole batch", "[train][collective]") {
@@ -99,10 +109,61 @@ TEST_CASE("a rank without a batch adds nothing to synchronised statistics", "[tr
   for (const Transport transport : transports()) {
     const std::vector<Result> two = on_several(id, 2, {.seed = 4, .sync_batch_norm = true}, data, part, transport);
     check_close(one, two[0], 2e-5);
-    for (const auto& [name, values] : two[0].weights) {
-      INFO(name);
-      if (name.find("running_") == std::string::npos) CHECK((two[1].weights.at(name) == values));
-    }
+    check_equal_weights(two[0], two[1]);
+  }
+}
+
+TEST_CASE("synchronised batch norm with other weights of the loss on each rank", "[train][collective]") {
+  const std::string id = devices()[0]->info().id;
+  Dataset data = images(48);
+  const auto labels = data.labels.values<std::int32_t>();
+  for (std::size_t i = 1; i < 7; ++i) labels[i] = -100;    // most of rank 0's first batch
+  for (std::size_t i = 24; i < 32; ++i) labels[i] = -100;  // all of rank 1's second batch
+  const Result one = train(id, {.seed = 4}, data, {.epochs = 2, .batch = 16, .shuffle = false});
+  const FitOptions part{.epochs = 2, .batch = 8, .shuffle = false};
+  for (const Result& rank : on_several(id, 2, {.seed = 4, .sync_batch_norm = true}, data, part)) {
+    check_close(one, rank, 2e-5);
+  }
+}
+
+TEST_CASE("ranks with synchronised batch norm go on without a lost one", "[train][collective]") {
+  const std::string id = devices()[0]->info().id;
+  const Dataset data = images(96);
+  const FitOptions fit{.epochs = 2, .batch = 8};
+  const Transport transport = GENERATE(from_range(transports()));
+  std::vector<Result> results(3);
+  const auto errors = on_ranks(
+      3,
+      [&](const GroupPtr& group) {
+        FitOptions own = fit;
+        if (group->rank() == 2) {
+          own.stop = [updates = 0]() mutable -> bool {
+            if (++updates > 2) throw Error("this rank ends");
+            return false;
+          };
+        }
+        const TrainerOptions options{.seed = 4, .group = group, .sync_batch_norm = true, .min_ranks = 1};
+        results[static_cast<std::size_t>(group->rank())] = train(id, options, data, own);
+      },
+      std::chrono::seconds(60), transport);
+  CHECK(errors == std::vector<std::string>{"", "", "this rank ends"});
+  CHECK(results[0].loss == results[1].loss);
+  CHECK(std::isfinite(results[0].loss));
+  check_equal_weights(results[0], results[1]);
+}
+
+TEST_CASE("a sum over ranks in a network is that of one where there is one", "[train]") {
+  class Summed final : public nn::Module {
+   public:
+    Value forward(Value x) override { return all_reduce(x); }
+  };
+  for (const DevicePtr& device : devices()) {
+    Trainer plain{nn::Sequential{nn::Linear{6, 3}}, loss::cross_entropy, optim::Sgd{.lr = 0.1}, device, {.seed = 4}};
+    Trainer summed{
+        nn::Sequential{nn::Linear{6, 3}, Summed{}}, loss::cross_entropy, optim::Sgd{.lr = 0.1}, device, {.seed = 4}};
+    const Dataset data = small_data(64);
+    CHECK(plain.fit(data, {.batch = 16}).epochs[0].loss == summed.fit(data, {.batch = 16}).epochs[0].loss);
+    CHECK(plain.evaluate(data).loss == summed.evaluate(data).loss);
   }
 }
 

@@ -56,9 +56,10 @@ std::string source_of(int ranks, int rank) {
 class NvidiaPeerMemory final : public PeerMemory {
  public:
   NvidiaPeerMemory(Device& device, Context& context, std::unique_ptr<CudaMemory> memory, std::size_t bytes, int ranks,
-                   double deadline)
+                   double deadline, bool apart)
       : device_(device),
         context_(context),
+        queue_(apart ? boost::compute::command_queue(context.context(), context.device()) : context.exchange_queue()),
         name_(device.info().id),
         memory_(std::move(memory)),
         flags_at_(bytes),
@@ -151,7 +152,7 @@ class NvidiaPeerMemory final : public PeerMemory {
   }
 
  private:
-  [[nodiscard]] cl_command_queue queue() { return context_.exchange_queue().get(); }
+  [[nodiscard]] cl_command_queue queue() { return queue_.get(); }
 
   /// The driver takes the descriptor over.
   [[nodiscard]] BufferPtr imported(int file) {
@@ -195,6 +196,7 @@ class NvidiaPeerMemory final : public PeerMemory {
 
   Device& device_;
   Context& context_;
+  boost::compute::command_queue queue_;
   const std::string name_;
   const std::unique_ptr<CudaMemory> memory_;
   const std::size_t flags_at_;
@@ -213,7 +215,7 @@ class NvidiaPeerMemory final : public PeerMemory {
 }  // namespace
 
 std::unique_ptr<PeerMemory> make_peer_memory(Device& device, Context& context, std::size_t bytes, int ranks,
-                                             double deadline) {
+                                             double deadline, bool apart) {
   const DeviceInfo& info = device.info();
   const auto refuse = [&](const std::string& why) {
     log(LogLevel::debug, fmt::format("{}: no memory to share with other GPUs: {}", info.id, why));
@@ -233,7 +235,7 @@ std::unique_ptr<PeerMemory> make_peer_memory(Device& device, Context& context, s
   std::string why;
   auto memory = CudaMemory::make(info.pci_address, NvidiaPeerMemory::bytes_of(aligned, ranks), why);
   if (!memory) return refuse(why);
-  return std::make_unique<NvidiaPeerMemory>(device, context, std::move(memory), aligned, ranks, deadline);
+  return std::make_unique<NvidiaPeerMemory>(device, context, std::move(memory), aligned, ranks, deadline, apart);
 }
 
 }  // namespace concord::opencl

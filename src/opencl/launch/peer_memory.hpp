@@ -12,6 +12,6 @@ namespace concord::opencl {
 /// As Device::allocate_peer. Null if the device is no GPU of NVIDIA, or its driver lacks what this needs; the log
 /// (debug) says what.
 [[nodiscard]] std::unique_ptr<PeerMemory> make_peer_memory(Device& device, Context& context, std::size_t bytes,
-                                                           int ranks, double deadline);
+                                                           int ranks, double deadline, bool apart);
 
 }  // namespace concord::opencl
