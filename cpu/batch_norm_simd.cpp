@@ -56,8 +56,8 @@ std::int64_t first_rows(const NormPart& part) {
   return std::min(part.rows, rows);
 }
 
-template <class Real>
-[[gnu::always_inline]] inline Real first_mean_of_runs(const float* values, const NormPart& part) {
+template <class Real, class Stored>
+[[gnu::always_inline]] inline Real first_mean_of_runs(const Stored* values, const NormPart& part) {
   const std::int64_t rows = first_rows(part);
   double total = 0;
   const auto add = [&](std::int64_t i, Real(*lanes)[kChannelLanes], std::int64_t j) __attribute__((always_inline)) {
@@ -118,8 +118,8 @@ template <class Real, int kSums, class Term>
   join();
 }
 
-template <class Real>
-[[gnu::always_inline]] inline void first_mean_of_columns(const float* values, const NormPart& part, const Fold& fold,
+template <class Real, class Stored>
+[[gnu::always_inline]] inline void first_mean_of_columns(const Stored* values, const NormPart& part, const Fold& fold,
                                                          double (*totals)[kNormChannels], Real* mean) {
   const std::int64_t rows = first_rows(part);
   std::fill_n(totals[0], part.channels, 0.0);
@@ -132,8 +132,8 @@ template <class Real>
   }
 }
 
-template <class Real>
-[[gnu::always_inline]] inline void statistics(const float* src, const NormPart& part, double* mean, double* squares) {
+template <class Real, class Stored>
+[[gnu::always_inline]] inline void statistics(const Stored* src, const NormPart& part, double* mean, double* squares) {
   const auto count = static_cast<double>(part.count());
   const auto finish = [&](std::int64_t j, Real near, double sum, double square) __attribute__((always_inline)) {
     const double rest = sum / count;
@@ -167,8 +167,8 @@ template <class Real>
   for (std::int64_t j = 0; j < part.channels; ++j) finish(j, near[j], totals[0][j], totals[1][j]);
 }
 
-template <class Real>
-[[gnu::always_inline]] inline void backward_sums(const float* src, const float* diff_dst, const NormPart& part,
+template <class Real, class Stored>
+[[gnu::always_inline]] inline void backward_sums(const Stored* src, const Stored* diff_dst, const NormPart& part,
                                                  const float* mean, NormSums* result) {
   if (part.by_channel) {
     const Real near = first_mean_of_runs<Real>(diff_dst, part), middle = static_cast<Real>(*mean);
@@ -201,22 +201,16 @@ template <class Real>
   }
 }
 
-}  // namespace
-
-CONCORD_SIMD void batch_norm_statistics(const float* src, const NormPart& part, bool wide, double* mean,
-                                        double* squares) {
-  wide ? statistics<double>(src, part, mean, squares) : statistics<float>(src, part, mean, squares);
-}
-
-CONCORD_SIMD void batch_norm_forward(const float* src, const NormPart& part, const float* mean, const float* factor,
-                                     const float* shift, float* dst) {
+template <class Stored>
+[[gnu::always_inline]] inline void forward(const Stored* src, const NormPart& part, const float* mean,
+                                           const float* factor, const float* shift, Stored* dst) {
   if (part.by_channel) {
     const float m = *mean, f = *factor, s = *shift;
     for (std::int64_t row = 0; row < part.rows; ++row) {
-      const float* const from = src + row * part.stride;
-      float* const to = dst + row * part.stride;
+      const Stored* const from = src + row * part.stride;
+      Stored* const to = dst + row * part.stride;
 #pragma omp simd
-      for (std::int64_t i = 0; i < part.run; ++i) to[i] = (from[i] - m) * f + s;
+      for (std::int64_t i = 0; i < part.run; ++i) put(to[i], (from[i] - m) * f + s);
     }
     return;
   }
@@ -227,28 +221,24 @@ CONCORD_SIMD void batch_norm_forward(const float* src, const NormPart& part, con
   repeat(shift, part, fold, s);
   each_row(
       part, fold, part.rows, [&](std::int64_t place, std::int64_t width) __attribute__((always_inline)) {
-        const float* const from = src + place;
-        float* const to = dst + place;
+        const Stored* const from = src + place;
+        Stored* const to = dst + place;
 #pragma omp simd
-        for (std::int64_t j = 0; j < width; ++j) to[j] = (from[j] - m[j]) * f[j] + s[j];
+        for (std::int64_t j = 0; j < width; ++j) put(to[j], (from[j] - m[j]) * f[j] + s[j]);
       });
 }
 
-CONCORD_SIMD void batch_norm_backward_sums(const float* src, const float* diff_dst, const NormPart& part, bool wide,
-                                           const float* mean, NormSums* sums) {
-  wide ? backward_sums<double>(src, diff_dst, part, mean, sums) : backward_sums<float>(src, diff_dst, part, mean, sums);
-}
-
-CONCORD_SIMD void batch_norm_backward(const float* src, const float* diff_dst, const NormPart& part,
-                                      const NormGradient& by, float* diff_src) {
+template <class Stored>
+[[gnu::always_inline]] inline void backward(const Stored* src, const Stored* diff_dst, const NormPart& part,
+                                            const NormGradient& by, Stored* diff_src) {
   if (part.by_channel) {
     const float f = *by.factor, d = *by.diff_mean, m = *by.mean, s = *by.slope, r = *by.rest;
     for (std::int64_t row = 0; row < part.rows; ++row) {
       const std::int64_t line = row * part.stride;
-      const float *const x = src + line, *const diff = diff_dst + line;
-      float* const to = diff_src + line;
+      const Stored *const x = src + line, *const diff = diff_dst + line;
+      Stored* const to = diff_src + line;
 #pragma omp simd
-      for (std::int64_t i = 0; i < part.run; ++i) to[i] = f * (((diff[i] - d) - (x[i] - m) * s) + r);
+      for (std::int64_t i = 0; i < part.run; ++i) put(to[i], f * (((diff[i] - d) - (x[i] - m) * s) + r));
     }
     return;
   }
@@ -261,11 +251,49 @@ CONCORD_SIMD void batch_norm_backward(const float* src, const float* diff_dst, c
   repeat(by.rest, part, fold, r);
   each_row(
       part, fold, part.rows, [&](std::int64_t place, std::int64_t width) __attribute__((always_inline)) {
-        const float *const x = src + place, *const diff = diff_dst + place;
-        float* const to = diff_src + place;
+        const Stored *const x = src + place, *const diff = diff_dst + place;
+        Stored* const to = diff_src + place;
 #pragma omp simd
-        for (std::int64_t j = 0; j < width; ++j) to[j] = f[j] * (((diff[j] - d[j]) - (x[j] - m[j]) * s[j]) + r[j]);
+        for (std::int64_t j = 0; j < width; ++j) {
+          put(to[j], f[j] * (((diff[j] - d[j]) - (x[j] - m[j]) * s[j]) + r[j]));
+        }
       });
+}
+
+}  // namespace
+
+CONCORD_SIMD void batch_norm_statistics(const float* src, const NormPart& part, bool wide, double* mean,
+                                        double* squares) {
+  wide ? statistics<double>(src, part, mean, squares) : statistics<float>(src, part, mean, squares);
+}
+CONCORD_SIMD void batch_norm_forward(const float* src, const NormPart& part, const float* mean, const float* factor,
+                                     const float* shift, float* dst) {
+  forward(src, part, mean, factor, shift, dst);
+}
+CONCORD_SIMD void batch_norm_backward_sums(const float* src, const float* diff_dst, const NormPart& part, bool wide,
+                                           const float* mean, NormSums* sums) {
+  wide ? backward_sums<double>(src, diff_dst, part, mean, sums) : backward_sums<float>(src, diff_dst, part, mean, sums);
+}
+CONCORD_SIMD void batch_norm_backward(const float* src, const float* diff_dst, const NormPart& part,
+                                      const NormGradient& by, float* diff_src) {
+  backward(src, diff_dst, part, by, diff_src);
+}
+
+CONCORD_SIMD void batch_norm_statistics(const Bf16* src, const NormPart& part, bool wide, double* mean,
+                                        double* squares) {
+  wide ? statistics<double>(src, part, mean, squares) : statistics<float>(src, part, mean, squares);
+}
+CONCORD_SIMD void batch_norm_forward(const Bf16* src, const NormPart& part, const float* mean, const float* factor,
+                                     const float* shift, Bf16* dst) {
+  forward(src, part, mean, factor, shift, dst);
+}
+CONCORD_SIMD void batch_norm_backward_sums(const Bf16* src, const Bf16* diff_dst, const NormPart& part, bool wide,
+                                           const float* mean, NormSums* sums) {
+  wide ? backward_sums<double>(src, diff_dst, part, mean, sums) : backward_sums<float>(src, diff_dst, part, mean, sums);
+}
+CONCORD_SIMD void batch_norm_backward(const Bf16* src, const Bf16* diff_dst, const NormPart& part,
+                                      const NormGradient& by, Bf16* diff_src) {
+  backward(src, diff_dst, part, by, diff_src);
 }
 
 }  // namespace concord::cpu

@@ -1,7 +1,10 @@
-// The loops of batch normalisation over one part of a batch, vectorised. Used by normalise.
+// The loops of batch normalisation over one part of a batch, vectorised, for images stored in fp32 and in bf16. Used by
+// normalise.
 #pragma once
 
 #include <cstdint>
+
+#include "bf16_simd.hpp"
 
 namespace concord::cpu {
 
@@ -19,10 +22,13 @@ struct NormPart {
 /// The mean of each channel of a part and Σ (src − mean)². With `wide` in double throughout: where squares of
 /// single-precision numbers leave fp32.
 void batch_norm_statistics(const float* src, const NormPart& part, bool wide, double* mean, double* squares);
+void batch_norm_statistics(const Bf16* src, const NormPart& part, bool wide, double* mean, double* squares);
 
 /// dst = (src − mean)·factor + shift by channel.
 void batch_norm_forward(const float* src, const NormPart& part, const float* mean, const float* factor,
                         const float* shift, float* dst);
+void batch_norm_forward(const Bf16* src, const NormPart& part, const float* mean, const float* factor,
+                        const float* shift, Bf16* dst);
 
 /// Sums of a part by channel for the gradient. `diff` is a number near the mean of diff_dst in this part.
 struct NormSums {
@@ -33,6 +39,8 @@ struct NormSums {
 };
 void batch_norm_backward_sums(const float* src, const float* diff_dst, const NormPart& part, bool wide,
                               const float* mean, NormSums* sums);
+void batch_norm_backward_sums(const Bf16* src, const Bf16* diff_dst, const NormPart& part, bool wide, const float* mean,
+                              NormSums* sums);
 
 /// diff_src = factor·((diff_dst − diff_mean) − (src − mean)·slope + rest) by channel.
 struct NormGradient {
@@ -40,5 +48,7 @@ struct NormGradient {
 };
 void batch_norm_backward(const float* src, const float* diff_dst, const NormPart& part, const NormGradient& by,
                          float* diff_src);
+void batch_norm_backward(const Bf16* src, const Bf16* diff_dst, const NormPart& part, const NormGradient& by,
+                         Bf16* diff_src);
 
 }  // namespace concord::cpu

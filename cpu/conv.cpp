@@ -1,5 +1,6 @@
 // Convolution and its gradients through oneDNN. Images are channels-last, which its AVX-512 kernels are fastest with
-// for few channels and pass on without padding; weights take the format the chosen implementation asks for.
+// for few channels and pass on without padding; weights take the format the chosen implementation asks for. With bf16
+// units images and weights are bf16, and gradients of weights fp32.
 #include "concord/ops/conv.hpp"
 
 #include "epilogue.hpp"
@@ -34,19 +35,18 @@ Dims weights_dims(const ops::ConvSizes& s) {
   return dims;
 }
 
-}  // namespace
-
-PreparedKernel prepare_conv_with(const ops::Conv& op, const Epilogue& epilogue, const KernelRequest& request) {
+PreparedKernel conv_stored_as(DType stored, const ops::Conv& op, const Epilogue& epilogue,
+                              const KernelRequest& request) {
   const ops::ConvSizes s = op.sizes(request.inputs);
   const TensorSpec& output = request.outputs[0];
-  const Desc src = channels_last_desc(request.inputs[0]);
-  const Desc dst = channels_last_desc(output);
+  const Desc src = channels_last_desc(stored_as(request.inputs[0], stored));
+  const Desc dst = channels_last_desc(stored_as(output, stored));
   return guarded(request.op->name(), [&] {
     std::vector<PrimitiveArgument> arguments{input_argument(DNNL_ARG_SRC, 0, src),
                                              output_argument(DNNL_ARG_DST, 0, dst)};
     PreparedKernel prepared{.kernel = nullptr,
                             .input_layouts = std::vector<Layout>(request.inputs.size()),
-                            .output_layouts = {channels_last(output)}};
+                            .output_layouts = {channels_last(output, stored)}};
     Desc bias;
     if (epilogue.bias >= 0) {
       bias = plain_desc(DType::f32, {s.o});
@@ -61,18 +61,63 @@ PreparedKernel prepare_conv_with(const ops::Conv& op, const Epilogue& epilogue, 
             channels[1] = s.o;
             return plain_desc(DType::f32, channels);
           }
-          prepared.input_layouts[operand] = channels_last(spec);
+          prepared.input_layouts[operand] = channels_last(spec, stored);
           return dst;
         },
         arguments);
-    const auto desc = conv_forward(src, any_desc(DType::f32, weights_dims(s)), bias, dst, geometry_of(s),
+    const auto desc = conv_forward(src, any_desc(stored, weights_dims(s)), bias, dst, geometry_of(s),
                                    attributes(post_ops, request.precision));
     arguments.push_back(input_argument(DNNL_ARG_WEIGHTS, 1, desc.weights_desc()));
-    prepared.input_layouts[0] = channels_last(request.inputs[0]);
+    prepared.input_layouts[0] = channels_last(request.inputs[0], stored);
     prepared.input_layouts[1] = layout_of(request.inputs[1], desc.weights_desc());
     prepared.kernel = primitive_kernel(dnnl::convolution_forward(desc), desc, std::move(arguments));
     return prepared;
   });
+}
+
+PreparedKernel conv_backward_data_stored_as(DType stored, const ops::ConvBackwardData& op,
+                                            const KernelRequest& request) {
+  const ops::ConvSizes s = op.sizes(request.inputs);
+  const Desc diff_dst = channels_last_desc(stored_as(request.inputs[0], stored));
+  const Desc diff_src = channels_last_desc(stored_as(request.outputs[0], stored));
+  return guarded(op.name(), [&] {
+    const auto desc = conv_backward_data(diff_src, any_desc(stored, weights_dims(s)), diff_dst, geometry_of(s),
+                                         attributes({}, request.precision));
+    return PreparedKernel{
+        .kernel = primitive_kernel(
+            dnnl::convolution_backward_data(desc), desc,
+            {input_argument(DNNL_ARG_DIFF_DST, 0, diff_dst), input_argument(DNNL_ARG_WEIGHTS, 1, desc.weights_desc()),
+             output_argument(DNNL_ARG_DIFF_SRC, 0, diff_src)}),
+        .input_layouts = {channels_last(request.inputs[0], stored), layout_of(request.inputs[1], desc.weights_desc())},
+        .output_layouts = {channels_last(request.outputs[0], stored)}};
+  });
+}
+
+/// The gradient of weights is fp32.
+PreparedKernel conv_backward_weights_stored_as(DType stored, const ops::ConvBackwardWeights& op,
+                                               const KernelRequest& request) {
+  const ops::ConvSizes s = op.sizes(request.inputs);
+  const Desc src = channels_last_desc(stored_as(request.inputs[0], stored));
+  const Desc diff_dst = channels_last_desc(stored_as(request.inputs[1], stored));
+  return guarded(op.name(), [&] {
+    const auto desc = conv_backward_weights(
+        src, any_desc(DType::f32, weights_dims(s)), diff_dst, geometry_of(s), attributes({}, request.precision),
+        [&](std::string_view implementation) { return !is_faulty_backward_weights(implementation, s); });
+    return PreparedKernel{
+        .kernel =
+            primitive_kernel(dnnl::convolution_backward_weights(desc), desc,
+                             {input_argument(DNNL_ARG_SRC, 0, src), input_argument(DNNL_ARG_DIFF_DST, 1, diff_dst),
+                              output_argument(DNNL_ARG_DIFF_WEIGHTS, 0, desc.diff_weights_desc())}),
+        .input_layouts = {channels_last(request.inputs[0], stored), channels_last(request.inputs[1], stored)},
+        .output_layouts = {layout_of(request.outputs[0], desc.diff_weights_desc())}};
+  });
+}
+
+}  // namespace
+
+PreparedKernel prepare_conv_with(const ops::Conv& op, const Epilogue& epilogue, const KernelRequest& request) {
+  return in_narrowest_type(request.precision,
+                           [&](DType stored) { return conv_stored_as(stored, op, epilogue, request); });
 }
 
 namespace {
@@ -82,38 +127,14 @@ PreparedKernel prepare_conv(Backend&, const ops::Conv& op, const KernelRequest& 
 }
 
 PreparedKernel prepare_conv_backward_data(Backend&, const ops::ConvBackwardData& op, const KernelRequest& request) {
-  const ops::ConvSizes s = op.sizes(request.inputs);
-  const Desc diff_dst = channels_last_desc(request.inputs[0]);
-  const Desc diff_src = channels_last_desc(request.outputs[0]);
-  return guarded(op.name(), [&] {
-    const auto desc = conv_backward_data(diff_src, any_desc(DType::f32, weights_dims(s)), diff_dst, geometry_of(s),
-                                         attributes({}, request.precision));
-    return PreparedKernel{
-        .kernel = primitive_kernel(
-            dnnl::convolution_backward_data(desc), desc,
-            {input_argument(DNNL_ARG_DIFF_DST, 0, diff_dst), input_argument(DNNL_ARG_WEIGHTS, 1, desc.weights_desc()),
-             output_argument(DNNL_ARG_DIFF_SRC, 0, diff_src)}),
-        .input_layouts = {channels_last(request.inputs[0]), layout_of(request.inputs[1], desc.weights_desc())},
-        .output_layouts = {channels_last(request.outputs[0])}};
-  });
+  return in_narrowest_type(request.precision,
+                           [&](DType stored) { return conv_backward_data_stored_as(stored, op, request); });
 }
 
 PreparedKernel prepare_conv_backward_weights(Backend&, const ops::ConvBackwardWeights& op,
                                              const KernelRequest& request) {
-  const ops::ConvSizes s = op.sizes(request.inputs);
-  const Desc src = channels_last_desc(request.inputs[0]);
-  const Desc diff_dst = channels_last_desc(request.inputs[1]);
-  return guarded(op.name(), [&] {
-    const auto desc = conv_backward_weights(
-        src, any_desc(DType::f32, weights_dims(s)), diff_dst, geometry_of(s), attributes({}, request.precision),
-        [&](std::string_view implementation) { return !is_faulty_backward_weights(implementation, s); });
-    return PreparedKernel{.kernel = primitive_kernel(
-                              dnnl::convolution_backward_weights(desc), desc,
-                              {input_argument(DNNL_ARG_SRC, 0, src), input_argument(DNNL_ARG_DIFF_DST, 1, diff_dst),
-                               output_argument(DNNL_ARG_DIFF_WEIGHTS, 0, desc.diff_weights_desc())}),
-                          .input_layouts = {channels_last(request.inputs[0]), channels_last(request.inputs[1])},
-                          .output_layouts = {layout_of(request.outputs[0], desc.diff_weights_desc())}};
-  });
+  return in_narrowest_type(request.precision,
+                           [&](DType stored) { return conv_backward_weights_stored_as(stored, op, request); });
 }
 
 }  // namespace

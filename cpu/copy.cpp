@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bf16_simd.hpp"
 #include "concord/core/check.hpp"
 #include "concord/ops/all_reduce.hpp"
 #include "kernels.hpp"
@@ -47,17 +48,23 @@ void copy_region(const Region& region, DType type, const std::byte* src, std::by
   }
 }
 
-// The layout of the copy: channels-last if the source is. The stride of every dimension of both tensors.
+// The layout of the copy: channels-last if the source is, in its stored type. The stride of every dimension of both
+// tensors.
 struct Ends {
   Layout src, dst;
+  DType type;
   std::vector<std::int64_t> src_strides, dst_strides;
 };
 
 Ends ends_of(const TensorSpec& src, const Layout& offered, const TensorSpec& dst) {
   Ends ends;
+  ends.type = stored_type(src, offered);
   if (is_channels_last(src, offered)) {
     ends.src = offered;
-    ends.dst = channels_last(dst);
+    ends.dst = channels_last(dst, ends.type);
+  } else {
+    ends.src = row_major(src, ends.type);
+    ends.dst = row_major(dst, ends.type);
   }
   ends.src_strides = strides_in(src, ends.src);
   ends.dst_strides = strides_in(dst, ends.dst);
@@ -74,33 +81,40 @@ StridedView view_of(const Shape& shape, std::vector<std::int64_t> from, std::vec
 
 void fill_all(std::byte* dst, const TensorSpec& spec, float value, int threads) {
   const std::int64_t elements = spec.shape.elements();
-  parallel_parts(elements, threads, elements >= kParallelElements,
-                 [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-                   switch (spec.dtype) {
-                     case DType::f32:
-                       std::fill(reinterpret_cast<float*>(dst) + begin, reinterpret_cast<float*>(dst) + end, value);
-                       return;
-                     case DType::i32:
-                       std::fill(reinterpret_cast<std::int32_t*>(dst) + begin,
-                                 reinterpret_cast<std::int32_t*>(dst) + end, static_cast<std::int32_t>(value));
-                       return;
-                     case DType::u8:
-                       std::fill(reinterpret_cast<std::uint8_t*>(dst) + begin,
-                                 reinterpret_cast<std::uint8_t*>(dst) + end, static_cast<std::uint8_t>(value));
-                       return;
-                     default: return;
-                   }
-                 });
+  parallel_parts(
+      elements, threads, elements >= kParallelElements, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+        switch (spec.dtype) {
+          case DType::f32:
+            std::fill(reinterpret_cast<float*>(dst) + begin, reinterpret_cast<float*>(dst) + end, value);
+            return;
+          case DType::i32:
+            std::fill(reinterpret_cast<std::int32_t*>(dst) + begin, reinterpret_cast<std::int32_t*>(dst) + end,
+                      static_cast<std::int32_t>(value));
+            return;
+          case DType::u8:
+            std::fill(reinterpret_cast<std::uint8_t*>(dst) + begin, reinterpret_cast<std::uint8_t*>(dst) + end,
+                      static_cast<std::uint8_t>(value));
+            return;
+          case DType::bf16:
+            std::fill(reinterpret_cast<Bf16*>(dst) + begin, reinterpret_cast<Bf16*>(dst) + end, Bf16{bf16_bits(value)});
+            return;
+          default: return;
+        }
+      });
 }
 
 PreparedKernel prepare_transpose(Backend&, const ops::Transpose& op, const KernelRequest& request) {
-  const Desc dst = plain_desc(request.outputs[0]);
+  const DType stored = is_row_major(request.input_layouts[0]) ? stored_type(request.inputs[0], request.input_layouts[0])
+                                                              : request.inputs[0].dtype;
+  const Desc dst = plain_desc(stored_as(request.outputs[0], stored));
   if (request.outputs[0].shape.rank() == 0) return all_plain(request, reorder_kernel(dst, dst));
   const auto src_strides = request.inputs[0].shape.strides();
   Dims strides;
   for (const std::size_t d : op.order()) strides.push_back(src_strides[d]);
-  const Desc src(dims_of(dst), data_type_of(request.inputs[0].dtype), strides);
-  return all_plain(request, reorder_kernel(src, dst));
+  const Desc src(dims_of(dst), data_type_of(stored), strides);
+  return {.kernel = reorder_kernel(src, dst),
+          .input_layouts = {row_major(request.inputs[0], stored)},
+          .output_layouts = {row_major(request.outputs[0], stored)}};
 }
 
 PreparedKernel prepare_all_reduce(Backend&, const ops::AllReduce&, const KernelRequest& request) {
@@ -117,7 +131,7 @@ PreparedKernel prepare_slice(Backend& backend, const ops::Slice& op, const Kerne
     from[d] *= op.step()[d];
   }
   region.view = view_of(request.outputs[0].shape, from, ends.dst_strides);
-  Loop loop = [region, type = request.inputs[0].dtype, threads = backend.threads](const Pointers& p) {
+  Loop loop = [region, type = ends.type, threads = backend.threads](const Pointers& p) {
     copy_region(region, type, p.input<std::byte>(0), p.output<std::byte>(0), threads);
   };
   return {
@@ -136,37 +150,56 @@ PreparedKernel prepare_pad(Backend& backend, const ops::Pad& op, const KernelReq
     to[d] *= op.step()[d];
   }
   region.view = view_of(request.inputs[0].shape, ends.src_strides, to);
-  Loop loop = [region, dst, value = op.value(), threads = backend.threads](const Pointers& p) {
+  Loop loop = [region, dst = stored_as(dst, ends.type), value = op.value(),
+               threads = backend.threads](const Pointers& p) {
     fill_all(p.output<std::byte>(0), dst, value, threads);
     copy_region(region, dst.dtype, p.input<std::byte>(0), p.output<std::byte>(0), threads);
   };
   return {.kernel = loop_kernel("pad", 0, std::move(loop)), .input_layouts = {ends.src}, .output_layouts = {ends.dst}};
 }
 
+/// How the parts of a concatenation are stored: channels-last if all are, or could be as well; in bf16 if all are.
+struct PartsStorage {
+  bool is_last;
+  DType type;
+  [[nodiscard]] Layout of(const TensorSpec& spec) const {
+    return is_last ? channels_last(spec, type) : row_major(spec, type);
+  }
+};
+
+PartsStorage storage_of_parts(const KernelRequest& request) {
+  const TensorSpec& dst = request.outputs[0];
+  bool last = dst.shape.rank() == 4, narrow = true;
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    const TensorSpec& src = request.inputs[i];
+    const Layout& layout = request.input_layouts[i];
+    const bool either = is_row_major(layout) && dst.shape.rank() == 4 && !channels_last(src);
+    last = last && (either || is_channels_last(src, layout));
+    narrow = narrow && stored_type(src, layout) == DType::bf16;
+  }
+  return {last, narrow ? DType::bf16 : dst.dtype};
+}
+
 PreparedKernel prepare_concat(Backend& backend, const ops::Concat& op, const KernelRequest& request) {
   const TensorSpec& dst = request.outputs[0];
-  bool last = dst.shape.rank() == 4;
-  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    const bool either = !request.input_layouts[i] && dst.shape.rank() == 4 && !channels_last(request.inputs[i]);
-    last = last && (either || is_channels_last(request.inputs[i], request.input_layouts[i]));
-  }
-  PreparedKernel prepared{
-      .kernel = nullptr, .input_layouts = {}, .output_layouts = {last ? channels_last(dst) : nullptr}};
+  const PartsStorage storage = storage_of_parts(request);
+  PreparedKernel prepared{.kernel = nullptr, .input_layouts = {}, .output_layouts = {storage.of(dst)}};
   const auto dst_strides = strides_in(dst, prepared.output_layouts[0]);
   std::vector<Region> regions;
   std::int64_t position = 0;
   for (const TensorSpec& src : request.inputs) {
-    prepared.input_layouts.push_back(last ? channels_last(src) : nullptr);
+    prepared.input_layouts.push_back(storage.of(src));
     Region region{.view = view_of(src.shape, strides_in(src, prepared.input_layouts.back()), dst_strides)};
     region.dst_offset = position * dst_strides[op.axis()];
     position += src.shape.dims()[op.axis()];
     regions.push_back(std::move(region));
   }
-  prepared.kernel = loop_kernel("concat", 0, [regions, type = dst.dtype, threads = backend.threads](const Pointers& p) {
-    for (std::size_t i = 0; i < regions.size(); ++i) {
-      copy_region(regions[i], type, p.input<std::byte>(i), p.output<std::byte>(0), threads);
-    }
-  });
+  prepared.kernel =
+      loop_kernel("concat", 0, [regions, type = storage.type, threads = backend.threads](const Pointers& p) {
+        for (std::size_t i = 0; i < regions.size(); ++i) {
+          copy_region(regions[i], type, p.input<std::byte>(i), p.output<std::byte>(0), threads);
+        }
+      });
   return prepared;
 }
 

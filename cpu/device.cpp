@@ -93,6 +93,7 @@ DeviceInfo describe_cpu() {
   info.max_work_group = 1;
   info.unified_memory = true;
   info.precisions = {"fp32"};
+  if (has_bf16_units()) info.precisions.emplace_back("bf16");
   return info;
 }
 

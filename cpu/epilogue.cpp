@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "alternatives.hpp"
+#include "bf16_simd.hpp"
 #include "concord/core/check.hpp"
 #include "concord/graph/expression.hpp"
 #include "concord/ops/fused.hpp"
@@ -95,9 +96,11 @@ PreparedKernel prepare_product(const Operator& op, const Epilogue& epilogue, con
                                 : prepare_conv_with(dynamic_cast<const ops::Conv&>(op), epilogue, request);
   if (!epilogue.relu) return prepared;
   const std::int64_t elements = request.outputs[0].shape.elements();
-  Loop relu = [elements, threads](const Pointers& pointers) {
+  const bool is_narrow = stored_type(request.outputs[0], prepared.output_layouts[0]) == DType::bf16;
+  Loop relu = [elements, threads, is_narrow](const Pointers& pointers) {
     parallel_parts(elements, threads, elements >= kParallelElements,
                    [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+                     if (is_narrow) return bf16_relu(pointers.output<Bf16>(0) + begin, end - begin);
                      const float zero = 0;
                      float* values = pointers.output<float>(0) + begin;
                      const TileOperand arguments[2] = {{values, false}, {&zero, true}};
@@ -195,8 +198,7 @@ bool supports_fused(CpuAlternatives& alternatives, const Operator& op, std::span
   request.input_layouts.resize(request.inputs.size());
   try {
     // oneDNN's reference implementations are far slower than a separate pass of our own.
-    return prepare_product(op, *matched, request, 1).kernel->name().find("ref") == std::string::npos &&
-           is_right(op, *matched, request);
+    return !is_reference(*prepare_product(op, *matched, request, 1).kernel) && is_right(op, *matched, request);
   } catch (const NotSupported&) {
     return false;
   }

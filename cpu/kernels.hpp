@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bf16_simd.hpp"
 #include "concord/device/device.hpp"
 #include "concord/device/kernel_table.hpp"
 #include "layout.hpp"
@@ -50,6 +51,9 @@ struct PrimitiveArgument {
   return {argument, PrimitiveArgument::Kind::output, index, desc};
 }
 
+/// Whether it is one of oneDNN's reference loops, which are far slower than compiled kernels.
+[[nodiscard]] inline bool is_reference(const Kernel& kernel) { return kernel.name().find("ref") != std::string::npos; }
+
 /// A kernel that executes one primitive.
 [[nodiscard]] std::unique_ptr<Kernel> primitive_kernel(const dnnl::primitive& primitive, const Desc& scratchpad,
                                                        std::string implementation,
@@ -58,6 +62,21 @@ template <class PrimitiveDesc>
 [[nodiscard]] std::unique_ptr<Kernel> primitive_kernel(const dnnl::primitive& primitive, const PrimitiveDesc& desc,
                                                        std::vector<PrimitiveArgument> arguments) {
   return primitive_kernel(primitive, desc.scratchpad_desc(), desc.impl_info_str(), std::move(arguments));
+}
+
+/// prepare(bf16) where values are stored so with this precision and oneDNN has a compiled kernel for it, else
+/// prepare(f32).
+template <class Prepare>
+[[nodiscard]] PreparedKernel in_narrowest_type(Precision precision, const Prepare& prepare) {
+  if (stores_bf16(precision)) {
+    try {
+      PreparedKernel prepared = prepare(DType::bf16);
+      if (!is_reference(*prepared.kernel)) return prepared;
+    } catch (const NotSupported&) {
+      // The precision is a permission.
+    }
+  }
+  return prepare(DType::f32);
 }
 
 /// Rearranges a tensor between two descriptors of the same dimensions.
@@ -89,6 +108,13 @@ class Pointers {
 /// A kernel that calls `loop`, which must not allocate.
 using Loop = std::function<void(const Pointers&)>;
 [[nodiscard]] std::unique_ptr<Kernel> loop_kernel(std::string name, std::size_t workspace, Loop loop);
+
+/// The loop run(a number of the stored type, operands), for bf16 or f32.
+template <class Run>
+[[nodiscard]] Loop in_stored_type(DType stored, const Run& run) {
+  if (stored == DType::bf16) return [run](const Pointers& pointers) { run(Bf16(), pointers); };
+  return [run](const Pointers& pointers) { run(float(), pointers); };
+}
 
 /// A kernel that runs `first`, then `loop` over the same operands; the loop has no workspace.
 [[nodiscard]] std::unique_ptr<Kernel> followed_by(std::unique_ptr<Kernel> first, std::string name, Loop loop);

@@ -84,8 +84,8 @@ void join_moments(const BatchCut& cut, double* means, double* squares) {
 }
 
 /// The statistics of all channels; `sums` (2, parts, channels) is where parts leave theirs.
-template <class Take>
-void find_moments(const BatchCut& cut, const float* src, float epsilon, double* sums, const Take& take) {
+template <class Stored, class Take>
+void find_moments(const BatchCut& cut, const Stored* src, float epsilon, double* sums, const Take& take) {
   double* const means = sums;
   double* const squares = sums + cut.parts * cut.channels;
   bool wide = false;
@@ -105,12 +105,13 @@ void find_moments(const BatchCut& cut, const float* src, float epsilon, double* 
   for (std::int64_t c = 0; c < cut.channels; ++c) take(c, Moments{means[c], squares[c]});
 }
 
+template <class Stored>
 void run_forward(const BatchCut& cut, float epsilon, const Pointers& pointers) {
   auto* const sums = pointers.workspace<double>();
   auto* const middle = reinterpret_cast<float*>(sums + 2 * cut.parts * cut.channels);
   float *const factor = middle + cut.channels, *const added = factor + cut.channels;
   const float *const scale = pointers.input<float>(1), *const shift = pointers.input<float>(2);
-  find_moments(cut, pointers.input<float>(0), epsilon, sums, [&](std::int64_t c, const Moments& moments) {
+  find_moments(cut, pointers.input<Stored>(0), epsilon, sums, [&](std::int64_t c, const Moments& moments) {
     const double f = static_cast<double>(scale[c]) / std::sqrt(moments.variance + static_cast<double>(epsilon));
     middle[c] = static_cast<float>(moments.mean);
     factor[c] = static_cast<float>(f);
@@ -119,8 +120,8 @@ void run_forward(const BatchCut& cut, float epsilon, const Pointers& pointers) {
     pointers.output<float>(2)[c] = static_cast<float>(moments.variance);
   });
   cut.each_part([&](std::int64_t, std::int64_t channel, std::int64_t first, const NormPart& part) {
-    batch_norm_forward(pointers.input<float>(0) + first, part, middle + channel, factor + channel, added + channel,
-                       pointers.output<float>(0) + first);
+    batch_norm_forward(pointers.input<Stored>(0) + first, part, middle + channel, factor + channel, added + channel,
+                       pointers.output<Stored>(0) + first);
   });
 }
 
@@ -150,8 +151,9 @@ GradientSums joined_gradient(const BatchCut& cut, const NormSums* sums) {
   return all;
 }
 
+template <class Stored>
 void run_backward(const BatchCut& cut, float epsilon, const Pointers& pointers) {
-  const float *const src = pointers.input<float>(0), *const diff_dst = pointers.input<float>(1);
+  const Stored *const src = pointers.input<Stored>(0), *const diff_dst = pointers.input<Stored>(1);
   const float *const scale = pointers.input<float>(2), *const mean = pointers.input<float>(3);
   const float* const variance = pointers.input<float>(4);
   auto* const sums = pointers.workspace<NormSums>();
@@ -189,27 +191,36 @@ void run_backward(const BatchCut& cut, float epsilon, const Pointers& pointers) 
   }
   cut.each_part([&](std::int64_t, std::int64_t channel, std::int64_t first, const NormPart& part) {
     const NormGradient by{factor + channel, diff_mean + channel, mean + channel, slope + channel, rest + channel};
-    batch_norm_backward(src + first, diff_dst + first, part, by, pointers.output<float>(0) + first);
+    batch_norm_backward(src + first, diff_dst + first, part, by, pointers.output<Stored>(0) + first);
   });
 }
 
-/// Images keep the layout they come in; the others are brought to it.
+/// Images keep the layout and type they come in; the others are brought to it.
+Layout kept_layout(const KernelRequest& request) {
+  const Layout& given = request.input_layouts[0];
+  return is_row_major(given) || is_channels_last(request.inputs[0], given) ? given : nullptr;
+}
+
 PreparedKernel in_layout(const KernelRequest& request, std::size_t images, std::unique_ptr<Kernel> kernel) {
-  const bool last = is_channels_last(request.inputs[0], request.input_layouts[0]);
-  const Layout layout = last ? channels_last(request.inputs[0]) : nullptr;
+  const Layout layout = kept_layout(request);
   PreparedKernel prepared = all_plain(request, std::move(kernel));
   for (std::size_t i = 0; i < images; ++i) prepared.input_layouts[i] = layout;
   prepared.output_layouts[0] = layout;
   return prepared;
 }
 
+DType kept_type(const KernelRequest& request) { return stored_type(request.inputs[0], kept_layout(request)); }
+
 PreparedKernel prepare_batch_norm(Backend& backend, const ops::BatchNorm& op, const KernelRequest& request) {
   const BatchCut cut(request.inputs[0], request.input_layouts[0], backend.threads);
   const auto bytes = static_cast<std::size_t>(cut.channels) *
                      (2 * static_cast<std::size_t>(cut.parts) * sizeof(double) + 3 * sizeof(float));
-  return in_layout(request, 1,
-                   loop_kernel(cut.by_channel ? "batch_norm planes" : "batch_norm rows", bytes,
-                               [cut, epsilon = op.epsilon()](const Pointers& p) { run_forward(cut, epsilon, p); }));
+  return in_layout(
+      request, 1,
+      loop_kernel(cut.by_channel ? "batch_norm planes" : "batch_norm rows", bytes,
+                  in_stored_type(kept_type(request), [cut, epsilon = op.epsilon()](auto stored, const Pointers& p) {
+                    run_forward<decltype(stored)>(cut, epsilon, p);
+                  })));
 }
 
 PreparedKernel prepare_batch_norm_backward(Backend& backend, const ops::BatchNormBackward& op,
@@ -218,9 +229,12 @@ PreparedKernel prepare_batch_norm_backward(Backend& backend, const ops::BatchNor
   const auto parts = static_cast<std::size_t>(cut.parts);
   const auto bytes = static_cast<std::size_t>(cut.channels) *
                      (parts * sizeof(NormSums) + (2 * parts + 1) * sizeof(double) + 4 * sizeof(float));
-  return in_layout(request, 2,
-                   loop_kernel(cut.by_channel ? "batch_norm_backward planes" : "batch_norm_backward rows", bytes,
-                               [cut, epsilon = op.epsilon()](const Pointers& p) { run_backward(cut, epsilon, p); }));
+  return in_layout(
+      request, 2,
+      loop_kernel(cut.by_channel ? "batch_norm_backward planes" : "batch_norm_backward rows", bytes,
+                  in_stored_type(kept_type(request), [cut, epsilon = op.epsilon()](auto stored, const Pointers& p) {
+                    run_backward<decltype(stored)>(cut, epsilon, p);
+                  })));
 }
 
 }  // namespace

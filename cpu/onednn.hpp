@@ -49,6 +49,17 @@ auto guarded(std::string_view what, Function&& function) {
   }
 }
 
+/// Whether oneDNN multiplies bf16 numbers by instructions of this processor (AVX512-BF16, AMX). It also has slow
+/// kernels for others.
+[[nodiscard]] inline bool has_bf16_units() {
+  constexpr auto kBits = static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);
+  static const bool has_them = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kBits) == kBits;
+  return has_them;
+}
+
+/// Whether values are stored in bf16 with this precision.
+[[nodiscard]] inline bool stores_bf16(Precision precision) { return precision == Precision::bf16 && has_bf16_units(); }
+
 /// Lets oneDNN round factors to the precision. It has such kernels for few processors and ignores the permission on
 /// others.
 inline void permit(dnnl::primitive_attr& attributes, Precision precision) {
@@ -86,6 +97,14 @@ inline void append_eltwise(dnnl::post_ops& post_ops, dnnl::algorithm algorithm, 
   return desc.get_dims();
 #else
   return desc.dims();
+#endif
+}
+
+[[nodiscard]] inline dnnl::memory::data_type type_of(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  return desc.get_data_type();
+#else
+  return desc.data_type();
 #endif
 }
 
@@ -146,7 +165,8 @@ template <class Accepts>
     const dnnl::primitive_attr& attributes, const Accepts& accepts) {
   using Backward = dnnl::convolution_backward_weights;
   constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
-  const auto hint = conv_forward(src, diff_weights, Desc(), diff_dst, g, {});
+  const Desc weights(dims_of(diff_weights), type_of(src), dnnl::memory::format_tag::any);
+  const auto hint = conv_forward(src, weights, Desc(), diff_dst, g, {});
 #if DNNL_VERSION_MAJOR >= 3
   Backward::primitive_desc desc(engine(), kAlgorithm, src, diff_weights, diff_dst, g.stride, g.dilation,
                                 g.padding_before, g.padding_after, hint, attributes);

@@ -1,6 +1,6 @@
 // Pointwise: an expression run over cache-sized tiles of the output, in the order the output is stored. Operands
-// stored as the output is are read in place; others are gathered into tiles by their strides, so that row-major and
-// channels-last operands mix freely.
+// stored as the output is are read in place; others are gathered into tiles by their strides and types, so that
+// row-major and channels-last operands, in fp32 and bf16, mix freely.
 #include "concord/ops/pointwise.hpp"
 
 #include <fmt/format.h>
@@ -132,39 +132,58 @@ std::vector<std::int64_t> broadcast_strides(const TensorSpec& spec, const Layout
   return strides;
 }
 
-// Channels-last when at least half of the operands of full shape are.
-Layout choose_layout(const KernelRequest& request, const TensorSpec& output) {
-  int last = 0, others = 0;
-  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    if (request.inputs[i].shape != output.shape) continue;
-    ++(is_channels_last(request.inputs[i], request.input_layouts[i]) ? last : others);
+/// How the results are stored.
+struct ResultStorage {
+  bool is_last = false;       // channels-last
+  DType stored = DType::f32;  // of floats
+  [[nodiscard]] DType type_of(const TensorSpec& spec) const { return spec.dtype == DType::f32 ? stored : spec.dtype; }
+  [[nodiscard]] Layout of(const TensorSpec& spec) const { return with_type(spec, type_of(spec)); }
+  /// In the same order.
+  [[nodiscard]] Layout with_type(const TensorSpec& spec, DType type) const {
+    return is_last ? channels_last(spec, type) : row_major(spec, type);
   }
-  return last > 0 && last >= others ? channels_last(output) : nullptr;
+};
+
+/// Channels-last when at least half of the operands of full shape are; in bf16 when one of these is.
+ResultStorage choose_storage(const KernelRequest& request, const TensorSpec& output) {
+  int last = 0, others = 0;
+  ResultStorage storage;
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    const TensorSpec& spec = request.inputs[i];
+    if (spec.shape != output.shape) continue;
+    ++(is_channels_last(spec, request.input_layouts[i]) ? last : others);
+    if (stored_type(spec, request.input_layouts[i]) == DType::bf16) storage.stored = DType::bf16;
+  }
+  storage.is_last = last > 0 && last >= others && channels_last(output);
+  return storage;
 }
 
 PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, const KernelRequest& request) {
   const TensorSpec& output = request.outputs.front();
   CONCORD_CHECK(request.inputs.size() <= kMaxOperands && request.outputs.size() <= kMaxOperands, NotSupported,
                 "{}: at most {} operands", op.name(), kMaxOperands);
-  const Layout layout = choose_layout(request, output);
-  const auto as_output = [&](const TensorSpec& spec) { return layout ? channels_last(spec) : nullptr; };
+  const ResultStorage storage = choose_storage(request, output);
+  const Layout layout = storage.of(output);
   PreparedKernel prepared;
   StridedView view;
   view.dims.assign(output.shape.dims().begin(), output.shape.dims().end());
   view.strides.push_back(strides_in(output, layout));
   std::vector<TileSource> sources;
+  std::vector<DType> input_types;
   std::vector<std::size_t> stride_rows(request.inputs.size(), 0);
   const auto results = op.expression().results();
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
     const TensorSpec& spec = request.inputs[i];
     const bool full = spec.shape == output.shape;
-    Layout wanted = full ? as_output(spec) : request.input_layouts[i];
-    if (!full && wanted && !is_channels_last(spec, wanted)) wanted = nullptr;
+    const DType stored = stored_type(spec, request.input_layouts[i]);
+    Layout wanted = full ? storage.with_type(spec, stored) : request.input_layouts[i];
+    if (!full && !is_row_major(wanted) && !is_channels_last(spec, wanted)) wanted = nullptr;
     prepared.input_layouts.push_back(wanted);
+    input_types.push_back(stored_type(spec, wanted));
     TileSource source = TileSource::loaded;
     if (spec.shape.elements() == 1) {
       source = TileSource::uniform;
-    } else if (full && spec.dtype == DType::f32) {
+    } else if (full && input_types.back() == DType::f32) {
       source = TileSource::direct;
     }
     // A result that is an operand itself could be overwritten by another output before it is copied.
@@ -181,25 +200,24 @@ PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, con
   }
   std::vector<std::size_t> order(output.shape.rank());
   for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
-  if (layout) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  if (storage.is_last) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   view = permute(view, order);
   const bool keep_dims = op.expression().uses_coordinates();
   if (!keep_dims) view = collapse(view);
 
   std::vector<DType> output_types;
   for (const TensorSpec& spec : request.outputs) {
-    output_types.push_back(spec.dtype);
-    prepared.output_layouts.push_back(as_output(spec));
+    output_types.push_back(storage.type_of(spec));
+    prepared.output_layouts.push_back(storage.of(spec));
   }
   Plan plan{.program = TileProgram(op.expression(), sources, output_types),
             .view = view,
-            .input_types = {},
+            .input_types = std::move(input_types),
             .output_types = output_types,
             .sources = sources,
             .gathered = {},
             .elements = output.shape.elements(),
             .threads = backend.threads};
-  for (const TensorSpec& spec : request.inputs) plan.input_types.push_back(spec.dtype);
   for (std::size_t i = 0; i < plan.program.code().size(); ++i) {
     const auto& instruction = plan.program.code()[i];
     const TileValue& value = plan.program.value(static_cast<std::int32_t>(i));
@@ -221,7 +239,7 @@ PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, con
   }
   const std::size_t workspace = plan.workspace();
   const std::string name = fmt::format("pointwise {} instructions, {} gathered{}", plan.program.code().size(),
-                                       plan.gathered.size(), layout ? ", nhwc" : "");
+                                       plan.gathered.size(), layout ? ", " + layout->str() : "");
   prepared.kernel = loop_kernel(name, workspace, [plan = std::move(plan)](const Pointers& p) { run(plan, p); });
   return prepared;
 }

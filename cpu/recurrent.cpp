@@ -158,7 +158,8 @@ std::unique_ptr<Kernel> kernel_of(const ops::RecurrentFamily& op, RecurrentProdu
 PreparedKernel prepare_recurrent(Backend& backend, const ops::Recurrent& op, const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
   const Run run{op.cell(), op.reverse(), s, request.inputs.size() - 1, backend.threads};
-  RecurrentProduct product{s.batch, s.hidden, run.gate_row(), s.batch * s.hidden, 1, {1, s.hidden}, run.parts(), {}};
+  RecurrentProduct product{s.batch,     s.hidden, run.gate_row(),   s.batch * s.hidden, 1, {1, s.hidden},
+                           run.parts(), {},       request.precision};
   for (RecurrentPart& part : product.parts) {
     for (std::int64_t g = 0; g < s.gates; ++g) {
       const std::int64_t column = g * s.hidden + part.begin;
@@ -181,7 +182,8 @@ PreparedKernel prepare_recurrent_backward(Backend& backend, const ops::Recurrent
                                           const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
   const Run run{op.cell(), op.reverse(), s, request.inputs.size() - 1, backend.threads};
-  RecurrentProduct product{s.batch, run.gate_row(), s.hidden, 0, 2, {s.hidden, 1}, run.parts(), {std::nullopt}};
+  RecurrentProduct product{s.batch,     run.gate_row(), s.hidden,         0, 2, {s.hidden, 1},
+                           run.parts(), {std::nullopt}, request.precision};
   for (RecurrentPart& part : product.parts) part.pieces.push_back({part.begin, part.begin, part.end - part.begin});
   const std::size_t hidden = op.cell() == Cell::gru ? 3 : 0;
   for (std::int64_t k = 0; k < s.steps; ++k) {

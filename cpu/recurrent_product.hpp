@@ -46,6 +46,12 @@ struct RecurrentProduct {
   Dims strides;         // of the weights as (inner, columns)
   std::vector<RecurrentPart> parts;
   std::vector<std::optional<RecurrentSource>> sources;  // no product before the steps that have none
+  Precision precision = Precision::fp32;                // with bf16 units and bf16, factors are rounded to it
+  /// Whether a product is so large that rounding its factors pays.
+  [[nodiscard]] bool is_worth_rounding() const {
+    constexpr std::int64_t kLeastRows = 16, kLeastProducts = std::int64_t{1} << 20;
+    return rows >= kLeastRows && rows * inner * columns >= kLeastProducts;
+  }
 };
 
 /// A kernel that makes each product and takes the step after it. Throws dnnl::error.

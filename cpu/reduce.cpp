@@ -71,7 +71,8 @@ ReducePlan plan_of(const ops::Reduce& op, const KernelRequest& request, const La
 }
 
 // Reduces elements [begin, end) of the reduced ones of a group into result[0 … lanes).
-void reduce_range(const ReducePlan& plan, const float* src, std::int64_t lanes, std::int64_t begin, std::int64_t end,
+template <class Stored>
+void reduce_range(const ReducePlan& plan, const Stored* src, std::int64_t lanes, std::int64_t begin, std::int64_t end,
                   double* result) {
   const std::size_t inner = plan.reduced.dims.size() - 1;
   const std::int64_t row = plan.reduced.dims[inner];
@@ -79,7 +80,8 @@ void reduce_range(const ReducePlan& plan, const float* src, std::int64_t lanes, 
   for (std::int64_t at = begin; at < end;) {
     const std::int64_t column = at % row;
     const std::int64_t count = std::min(row - column, end - at);
-    const float* piece = src + offset_of(at / row, plan.reduced.dims, plan.reduced.strides[0], inner) + column * stride;
+    const Stored* piece =
+        src + offset_of(at / row, plan.reduced.dims, plan.reduced.strides[0], inner) + column * stride;
     if (!plan.columns) {
       *result = reduce_combine(plan.kind, *result, reduce_row(plan.kind, piece, count, stride));
     } else if (stride == lanes && 2 * lanes <= kReduceLanes && count > 1) {
@@ -115,8 +117,9 @@ Group group_of(const ReducePlan& plan, std::int64_t group) {
           .first = first};
 }
 
+template <class Stored>
 void run(const ReducePlan& plan, const Pointers& pointers) {
-  const float* src = pointers.input<float>(0);
+  const auto* src = pointers.input<Stored>(0);
   float* dst = pointers.output<float>(0);
   double* partial = pointers.workspace<double>();  // (chunks, kept)
   const bool parallel = plan.kept_count * plan.reduced_count >= kParallelElements;
@@ -164,16 +167,22 @@ void run_argmax(const ReducePlan& plan, const Pointers& pointers) {
 }
 
 PreparedKernel prepare_reduce(Backend& backend, const ops::Reduce& op, const KernelRequest& request) {
+  const TensorSpec& src = request.inputs[0];
   Layout layout = request.input_layouts[0];
-  if (!is_channels_last(request.inputs[0], layout)) layout = nullptr;
+  const bool is_sum = op.kind() == ReduceKind::sum;
+  if (!is_sum && layout) layout = is_channels_last(src, layout) ? channels_last(src) : nullptr;
+  if (!is_row_major(layout) && !is_channels_last(src, layout)) layout = nullptr;
   ReducePlan plan = plan_of(op, request, layout, backend.threads);
   PreparedKernel prepared{.kernel = nullptr, .input_layouts = {layout}, .output_layouts = {nullptr}};
   if (op.kind() == ReduceKind::argmax) {
     prepared.kernel = loop_kernel("argmax", 0, [plan](const Pointers& pointers) { run_argmax(plan, pointers); });
   } else {
     const auto partials = plan.chunks > 1 ? static_cast<std::size_t>(plan.chunks * plan.kept_count) : 0;
+    const bool is_narrow = stored_type(src, layout) == DType::bf16;
     prepared.kernel = loop_kernel(plan.columns ? "reduce columns" : "reduce rows", partials * sizeof(double),
-                                  [plan](const Pointers& pointers) { run(plan, pointers); });
+                                  [plan, is_narrow](const Pointers& pointers) {
+                                    is_narrow ? run<Bf16>(plan, pointers) : run<float>(plan, pointers);
+                                  });
   }
   return prepared;
 }

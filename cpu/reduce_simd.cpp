@@ -15,8 +15,8 @@ constexpr std::int64_t kLanes = 64;
 constexpr std::int64_t kPiece = 512;  // 8 values a lane are added up in float
 constexpr std::int64_t kRows = 8;     // added up in float
 
-template <class Combine>
-[[gnu::always_inline]] inline float row_piece(const float* src, std::int64_t n, std::int64_t stride, float identity,
+template <class Stored, class Combine>
+[[gnu::always_inline]] inline float row_piece(const Stored* src, std::int64_t n, std::int64_t stride, float identity,
                                               Combine combine) {
   float lanes[kLanes];
   std::fill_n(lanes, kLanes, identity);
@@ -34,12 +34,12 @@ template <class Combine>
   return lanes[0];
 }
 
-template <class Combine>
-[[gnu::always_inline]] inline void column_piece(const float* src, std::int64_t rows, std::int64_t stride,
+template <class Stored, class Combine>
+[[gnu::always_inline]] inline void column_piece(const Stored* src, std::int64_t rows, std::int64_t stride,
                                                 std::int64_t lanes, float identity, float* partial, Combine combine) {
   std::fill_n(partial, lanes, identity);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const float* row = src + r * stride;
+    const Stored* row = src + r * stride;
 #pragma omp simd
     for (std::int64_t j = 0; j < lanes; ++j) partial[j] = combine(partial[j], row[j]);
   }
@@ -169,6 +169,23 @@ CONCORD_SIMD void reduce_columns(ReduceKind kind, const float* src, std::int64_t
     for (std::int64_t j = 0; j < lanes; ++j) {
       result[j] = reduce_combine(kind, result[j], static_cast<double>(partial[j]));
     }
+  }
+}
+
+CONCORD_SIMD double reduce_row(ReduceKind, const Bf16* src, std::int64_t n, std::int64_t stride) {
+  double result = 0;
+  for (std::int64_t i = 0; i < n; i += kPiece) {
+    result += static_cast<double>(row_piece(src + i * stride, std::min(kPiece, n - i), stride, 0.0F, kAdd));
+  }
+  return result;
+}
+
+CONCORD_SIMD void reduce_columns(ReduceKind, const Bf16* src, std::int64_t rows, std::int64_t stride,
+                                 std::int64_t lanes, double* result) {
+  float partial[kReduceLanes];
+  for (std::int64_t r = 0; r < rows; r += kRows) {
+    column_piece(src + r * stride, std::min(kRows, rows - r), stride, lanes, 0.0F, partial, kAdd);
+    for (std::int64_t j = 0; j < lanes; ++j) result[j] += static_cast<double>(partial[j]);
   }
 }
 

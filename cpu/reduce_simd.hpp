@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "bf16_simd.hpp"
 #include "concord/ops/reduce.hpp"
 
 namespace concord::cpu {
@@ -26,6 +27,11 @@ inline constexpr std::int64_t kReduceLanes = 512;
 /// result[j] = combine(result[j], src[r·stride + j] over r in [0, rows)) for j in [0, lanes). Sums of 64 rows run in
 /// float, those of more in double.
 void reduce_columns(ops::ReduceKind kind, const float* src, std::int64_t rows, std::int64_t stride, std::int64_t lanes,
+                    double* result);
+
+/// The same of sums, of numbers stored in bf16.
+[[nodiscard]] double reduce_row(ops::ReduceKind kind, const Bf16* src, std::int64_t n, std::int64_t stride);
+void reduce_columns(ops::ReduceKind kind, const Bf16* src, std::int64_t rows, std::int64_t stride, std::int64_t lanes,
                     double* result);
 
 }  // namespace concord::cpu

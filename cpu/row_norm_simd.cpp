@@ -41,8 +41,8 @@ template <class Real, class Term>
 }
 
 // The first of two steps to the mean: a sum leaves a rounding, which the mean of what is left then finds.
-template <class Real>
-[[gnu::always_inline]] inline Real rough_mean(const float* values, std::int64_t n) {
+template <class Real, class Stored>
+[[gnu::always_inline]] inline Real rough_mean(const Stored* values, std::int64_t n) {
   const auto add = [&](std::int64_t i, Real & sum, Real&) __attribute__((always_inline)) {
     sum += static_cast<Real>(values[i]);
   };
@@ -52,8 +52,8 @@ template <class Real>
 // False where squares have left fp32, or would have to be known better than they are.
 bool keeps_digits(double variance, float epsilon) { return variance < 1e36 && (variance > 1e-28 || epsilon > 1e-20F); }
 
-template <class Real>
-[[gnu::always_inline]] inline bool forward(const float* src, std::int64_t n, bool centred, float epsilon, float* dst,
+template <class Real, class Stored>
+[[gnu::always_inline]] inline bool forward(const Stored* src, std::int64_t n, bool centred, float epsilon, Stored* dst,
                                            float* mean, float* rstd) {
   const auto count = static_cast<double>(n);
   const Real middle = centred ? rough_mean<Real>(src, n) : Real(0);
@@ -71,16 +71,16 @@ template <class Real>
   const auto scale = static_cast<Real>(root), offset = static_cast<Real>(rest);
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    dst[i] = static_cast<float>(((static_cast<Real>(src[i]) - middle) - offset) * scale);
+    put(dst[i], static_cast<float>(((static_cast<Real>(src[i]) - middle) - offset) * scale));
   }
   *mean = std::isfinite(middle) ? static_cast<float>(static_cast<double>(middle) + rest) : static_cast<float>(middle);
   *rstd = static_cast<float>(root);
   return true;
 }
 
-template <class Real>
-[[gnu::always_inline]] inline bool backward(const float* diff_dst, const float* dst, std::int64_t n, bool centred,
-                                            float rstd, float* diff_src) {
+template <class Real, class Stored>
+[[gnu::always_inline]] inline bool backward(const Stored* diff_dst, const Stored* dst, std::int64_t n, bool centred,
+                                            float rstd, Stored* diff_src) {
   const auto count = static_cast<double>(n);
   const Real middle = centred ? rough_mean<Real>(diff_dst, n) : Real(0);
   // The mean of dst is 0, so that subtracting that of diff_dst first changes no product but its rounding.
@@ -96,7 +96,7 @@ template <class Real>
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const Real d = (static_cast<Real>(diff_dst[i]) - middle) - offset;
-    diff_src[i] = static_cast<float>(factor * (d - static_cast<Real>(dst[i]) * slope));
+    put(diff_src[i], static_cast<float>(factor * (d - static_cast<Real>(dst[i]) * slope)));
   }
   return true;
 }
@@ -108,9 +108,19 @@ CONCORD_SIMD void row_norm_forward(const float* src, std::int64_t n, bool centre
   if (forward<float>(src, n, centred, epsilon, dst, mean, rstd)) return;
   forward<double>(src, n, centred, epsilon, dst, mean, rstd);
 }
-
 CONCORD_SIMD void row_norm_backward(const float* diff_dst, const float* dst, std::int64_t n, bool centred, float rstd,
                                     float* diff_src) {
+  if (backward<float>(diff_dst, dst, n, centred, rstd, diff_src)) return;
+  backward<double>(diff_dst, dst, n, centred, rstd, diff_src);
+}
+
+CONCORD_SIMD void row_norm_forward(const Bf16* src, std::int64_t n, bool centred, float epsilon, Bf16* dst, float* mean,
+                                   float* rstd) {
+  if (forward<float>(src, n, centred, epsilon, dst, mean, rstd)) return;
+  forward<double>(src, n, centred, epsilon, dst, mean, rstd);
+}
+CONCORD_SIMD void row_norm_backward(const Bf16* diff_dst, const Bf16* dst, std::int64_t n, bool centred, float rstd,
+                                    Bf16* diff_src) {
   if (backward<float>(diff_dst, dst, n, centred, rstd, diff_src)) return;
   backward<double>(diff_dst, dst, n, centred, rstd, diff_src);
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "bf16_simd.hpp"
 #include "concord/core/error.hpp"
 #include "shared/formulas.h"
 
@@ -132,6 +133,7 @@ CONCORD_SIMD void tile_load(DType type, const std::byte* src, std::int64_t strid
     case DType::f32: return load<float>(src, stride, dst, n);
     case DType::i32: return load<std::int32_t>(src, stride, dst, n);
     case DType::u8: return load<std::uint8_t>(src, stride, dst, n);
+    case DType::bf16: return load<Bf16>(src, stride, dst, n);
     default: throw NotSupported("half-precision tiles");
   }
 }
@@ -147,6 +149,13 @@ CONCORD_SIMD void tile_store(const TileOperand& src, DType type, std::byte* dst,
       return;
     case DType::i32: return store<std::int32_t>(src, dst, n);
     case DType::u8: return store<std::uint8_t>(src, dst, n);
+    case DType::bf16:
+      if (src.scalar) {
+        std::fill_n(reinterpret_cast<Bf16*>(dst), n, Bf16{bf16_bits(*src.data)});
+      } else {
+        bf16_store(src.data, reinterpret_cast<Bf16*>(dst), n);
+      }
+      return;
     default: throw NotSupported("half-precision tiles");
   }
 }

@@ -29,10 +29,10 @@ struct TileOperand {
 /// dst[i] = function(arguments…) for i in [0, n). dst may be one of the arguments.
 void tile_apply(ScalarFunction function, const TileOperand* arguments, float* dst, std::int64_t n);
 
-/// dst[i] = float(src[i·stride]); the stride in elements. Of f32, i32 and u8.
+/// dst[i] = float(src[i·stride]); the stride in elements. Of f32, bf16, i32 and u8.
 void tile_load(DType type, const std::byte* src, std::int64_t stride, float* dst, std::int64_t n);
 
-/// dst[i] = src[i] as `type`, rounded toward zero and limited to its range for integers.
+/// dst[i] = src[i] as `type`: rounded to the nearest for bf16, toward zero and limited to its range for integers.
 void tile_store(const TileOperand& src, DType type, std::byte* dst, std::int64_t n);
 
 }  // namespace concord::cpu

@@ -14,6 +14,8 @@
 #include "concord/core/host_memory.hpp"
 #include "concord/core/log.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/pointwise_group.hpp"
 
 namespace concord {
 namespace {
@@ -60,13 +62,31 @@ class LayoutPass {
     return stored ? stored->transposed(transpose->order(), program_.value(node.outputs[0]).spec) : nullptr;
   }
 
+  /// Whether it combines a variable with values of the same shape, element by element, as updates do. A value stored in
+  /// 16 bits is offered to it as row-major fp32, so that its result is not rounded.
+  [[nodiscard]] bool computes_variable(const LoweredNode& node) const {
+    const bool is_pointwise = dynamic_cast<const ops::Pointwise*>(node.op.get()) != nullptr ||
+                              dynamic_cast<const ops::PointwiseGroup*>(node.op.get()) != nullptr;
+    return is_pointwise && std::ranges::any_of(node.inputs, [&](ValueId id) {
+             const bool is_variable = program_.value(program_.root(id)).kind == LoweredValue::Kind::variable;
+             return is_variable && std::ranges::any_of(node.outputs, [&](ValueId output) {
+                      return program_.value(output).spec.shape == program_.value(id).spec.shape;
+                    });
+           });
+  }
+
   void prepare(LoweredNode node) {
     if (program_.is_empty(node)) {  // its operands may be of a size that no kernel takes
       program_.nodes.push_back(std::move(node));
       return;
     }
     KernelRequest request{node.op.get(), program_.specs(node.inputs), {}, program_.specs(node.outputs), precision_};
-    for (const ValueId id : node.inputs) request.input_layouts.push_back(program_.value(id).layout);
+    const bool is_exact = computes_variable(node);
+    for (const ValueId id : node.inputs) {
+      const LoweredValue& value = program_.value(id);
+      const bool is_rounded = value.layout && value.layout->bytes() < value.spec.bytes();
+      request.input_layouts.push_back(is_exact && is_rounded ? nullptr : value.layout);
+    }
     PreparedKernel prepared = [&] {
       try {
         return device_.prepare(request);

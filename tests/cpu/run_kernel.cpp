@@ -43,12 +43,15 @@ Tensor normal_tensor(const Shape& shape, std::uint32_t seed) {
   return tensor;
 }
 
-KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool last) {
-  KernelRequest request{.op = &op, .inputs = {}, .input_layouts = {}, .outputs = {}};
+KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool last, Precision precision) {
+  KernelRequest request{.op = &op, .inputs = {}, .input_layouts = {}, .outputs = {}, .precision = precision};
   for (const Tensor& input : inputs) {
     request.inputs.push_back(input.spec());
     const bool has_channels = input.shape().rank() >= 3 && input.shape().rank() <= 5;
-    request.input_layouts.push_back(last && has_channels ? cpu::channels_last(input.spec()) : nullptr);
+    const bool is_narrow = precision == Precision::bf16 && input.dtype() == DType::f32 && input.shape().rank() >= 2;
+    const DType stored = is_narrow ? DType::bf16 : input.dtype();
+    request.input_layouts.push_back(last && has_channels ? cpu::channels_last(input.spec(), stored)
+                                                         : cpu::row_major(input.spec(), stored));
   }
   request.outputs = op.infer(request.inputs);
   const PreparedKernel prepared = cpu_device()->prepare(request);

@@ -15,8 +15,10 @@ struct KernelRun {
   std::vector<std::string> output_layouts;  // "" is row-major
 };
 
-/// Inputs of 3 to 5 dimensions are offered channels-last when `last`.
-[[nodiscard]] KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool last);
+/// Inputs of 3 to 5 dimensions are offered channels-last when `last`, and f32 inputs of 2 dimensions and more in bf16
+/// with that precision.
+[[nodiscard]] KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool last,
+                                   Precision precision = Precision::fp32);
 
 /// N(0, 1), a function of shape and seed.
 [[nodiscard]] Tensor normal_tensor(const Shape& shape, std::uint32_t seed);
