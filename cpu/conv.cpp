@@ -116,7 +116,8 @@ PreparedKernel conv_backward_weights_stored_as(DType stored, const ops::ConvBack
 }  // namespace
 
 PreparedKernel prepare_conv_with(const ops::Conv& op, const Epilogue& epilogue, const KernelRequest& request) {
-  return in_narrowest_type(request.precision,
+  const bool is_faulty = is_faulty_in_bf16(op.sizes(request.inputs));
+  return in_narrowest_type(is_faulty ? Precision::fp32 : request.precision,
                            [&](DType stored) { return conv_stored_as(stored, op, epilogue, request); });
 }
 
@@ -127,13 +128,15 @@ PreparedKernel prepare_conv(Backend&, const ops::Conv& op, const KernelRequest& 
 }
 
 PreparedKernel prepare_conv_backward_data(Backend&, const ops::ConvBackwardData& op, const KernelRequest& request) {
-  return in_narrowest_type(request.precision,
+  const bool is_faulty = is_faulty_in_bf16(op.sizes(request.inputs));
+  return in_narrowest_type(is_faulty ? Precision::fp32 : request.precision,
                            [&](DType stored) { return conv_backward_data_stored_as(stored, op, request); });
 }
 
 PreparedKernel prepare_conv_backward_weights(Backend&, const ops::ConvBackwardWeights& op,
                                              const KernelRequest& request) {
-  return in_narrowest_type(request.precision,
+  const bool is_faulty = is_faulty_backward_weights_in_bf16(op.sizes(request.inputs));
+  return in_narrowest_type(is_faulty ? Precision::fp32 : request.precision,
                            [&](DType stored) { return conv_backward_weights_stored_as(stored, op, request); });
 }
 

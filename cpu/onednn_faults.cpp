@@ -14,6 +14,17 @@ bool is_faulty_backward_weights(std::string_view implementation, const ops::Conv
   return implementation.starts_with("jit_1x1") && has_stride && sizes.group_c() % kLanes != 0;
 }
 
+bool is_faulty_in_bf16(const ops::ConvSizes& sizes) {
+  const ops::Spatial kernel{sizes.kd, sizes.kh, sizes.kw};
+  bool is_shorter = false;
+  for (std::size_t i = 0; i < kernel.size(); ++i) is_shorter = is_shorter || kernel[i] < sizes.options.stride[i];
+  return is_shorter && sizes.taps() > 1;
+}
+
+bool is_faulty_backward_weights_in_bf16(const ops::ConvSizes& sizes) {
+  return is_faulty_in_bf16(sizes) || sizes.options.dilation != ops::Spatial{1, 1, 1};
+}
+
 void check_countable(const KernelRequest& request) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   for (const auto* specs : {&request.inputs, &request.outputs}) {

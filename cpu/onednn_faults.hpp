@@ -13,6 +13,11 @@
 //              convolution with a stride,      channels of src are no multiple of 16
 //              jit_1x1 (avx2, avx512_core),
 //              channels-last
+//   2.6        convolution in bf16 by AMX      wrong, or writes beyond its memory,     fp32
+//              (brgconv)                       where a kernel of several taps is
+//                                              shorter than its stride
+//   2.6        weights' gradient in bf16 (jit  wrong, or writes beyond its memory,     fp32
+//              of AMX and AVX512-BF16)         with a dilation
 //   2.6        eltwise_relu                    NaN becomes 0                           a pass of our own
 //   2.6        products of 2^31 rows and more  sizes are cut to 32 bits: a division    NotSupported
 //                                              by zero ends the process
@@ -29,6 +34,11 @@ struct Backend;
 
 /// Whether this implementation of the weights' gradient, named as in oneDNN, is in the table.
 [[nodiscard]] bool is_faulty_backward_weights(std::string_view implementation, const ops::ConvSizes& sizes);
+
+/// Whether the convolution, or its gradient, is in the table with operands in bf16.
+[[nodiscard]] bool is_faulty_in_bf16(const ops::ConvSizes& sizes);
+/// The same of the weights' gradient.
+[[nodiscard]] bool is_faulty_backward_weights_in_bf16(const ops::ConvSizes& sizes);
 
 /// Throws NotSupported if an operand or a result is larger along an axis than oneDNN can count.
 void check_countable(const KernelRequest& request);

@@ -14,6 +14,7 @@
 #include "concord/core/host_memory.hpp"
 #include "concord/core/log.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/fused.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pointwise_group.hpp"
 
@@ -62,17 +63,22 @@ class LayoutPass {
     return stored ? stored->transposed(transpose->order(), program_.value(node.outputs[0]).spec) : nullptr;
   }
 
-  /// Whether it combines a variable with values of the same shape, element by element, as updates do. A value stored in
-  /// 16 bits is offered to it as row-major fp32, so that its result is not rounded.
+  /// Whether it combines a variable with values of the same shape, element by element, as updates do: then its result
+  /// is not rounded. It computes in fp32, and a value stored in 16 bits is offered to it as row-major fp32.
   [[nodiscard]] bool computes_variable(const LoweredNode& node) const {
+    const auto* const fused = dynamic_cast<const ops::Fused*>(node.op.get());
     const bool is_pointwise = dynamic_cast<const ops::Pointwise*>(node.op.get()) != nullptr ||
                               dynamic_cast<const ops::PointwiseGroup*>(node.op.get()) != nullptr;
-    return is_pointwise && std::ranges::any_of(node.inputs, [&](ValueId id) {
-             const bool is_variable = program_.value(program_.root(id)).kind == LoweredValue::Kind::variable;
-             return is_variable && std::ranges::any_of(node.outputs, [&](ValueId output) {
-                      return program_.value(output).spec.shape == program_.value(id).spec.shape;
-                    });
-           });
+    if (fused == nullptr && !is_pointwise) return false;
+    const auto is_combined = [&](ValueId id) {
+      const auto has_its_shape = [&](ValueId output) {
+        return program_.value(output).spec.shape == program_.value(id).spec.shape;
+      };
+      return program_.value(program_.root(id)).kind == LoweredValue::Kind::variable &&
+             std::ranges::any_of(node.outputs, has_its_shape);
+    };
+    const std::size_t first = fused != nullptr ? fused->base_inputs() : 0;
+    return std::ranges::any_of(std::span(node.inputs).subspan(first), is_combined);
   }
 
   void prepare(LoweredNode node) {
@@ -82,6 +88,7 @@ class LayoutPass {
     }
     KernelRequest request{node.op.get(), program_.specs(node.inputs), {}, program_.specs(node.outputs), precision_};
     const bool is_exact = computes_variable(node);
+    if (is_exact) request.precision = Precision::fp32;
     for (const ValueId id : node.inputs) {
       const LoweredValue& value = program_.value(id);
       const bool is_rounded = value.layout && value.layout->bytes() < value.spec.bytes();

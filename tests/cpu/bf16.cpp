@@ -12,7 +12,9 @@
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
+#include "concord/ops/recurrent.hpp"
 #include "concord/ops/reduce.hpp"
+#include "concord/ops/row_norm.hpp"
 #include "concord/ops/softmax.hpp"
 #include "ops/op_test.hpp"
 #include "run_kernel.hpp"
@@ -167,14 +169,17 @@ TEST_CASE("bf16: convolutions and their gradients", "[cpu][bf16]") {
     Shape src, weights;
     Conv2dOptions options;
   };
-  for (const Geometry& g : {Geometry{{4, 64, 14, 14}, {96, 64, 3, 3}, {.padding = {1, 1}}},
-                            Geometry{{3, 16, 29, 30}, {24, 16, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}},
-                            Geometry{{3, 20, 28, 28}, {40, 20, 1, 1}, {.stride = {2, 2}}},
-                            Geometry{{2, 40, 20, 20}, {36, 40, 5, 5}, {.padding = {4, 4}, .dilation = {2, 2}}},
-                            Geometry{{2, 3, 65, 70}, {64, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}}},
-                            Geometry{{2, 24, 11, 14}, {24, 1, 3, 3}, {.padding = {1, 1}, .groups = 24}},
-                            Geometry{{2, 24, 11, 14}, {48, 6, 3, 3}, {.stride = {2, 2}, .groups = 4}},
-                            Geometry{{2, 1, 8, 8}, {1, 1, 3, 3}, {}}}) {
+  for (const Geometry& g :
+       {Geometry{{4, 64, 14, 14}, {96, 64, 3, 3}, {.padding = {1, 1}}},
+        Geometry{{3, 16, 29, 30}, {24, 16, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}},
+        Geometry{{3, 20, 28, 28}, {40, 20, 1, 1}, {.stride = {2, 2}}},
+        Geometry{{2, 40, 20, 20}, {36, 40, 5, 5}, {.padding = {4, 4}, .dilation = {2, 2}}},
+        Geometry{{2, 3, 65, 70}, {64, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}}},
+        Geometry{{2, 24, 11, 14}, {24, 1, 3, 3}, {.padding = {1, 1}, .groups = 24}},
+        Geometry{{2, 24, 11, 14}, {48, 6, 3, 3}, {.stride = {2, 2}, .groups = 4}},
+        Geometry{{3, 48, 18, 18}, {64, 48, 1, 7}, {.stride = {2, 2}, .padding = {0, 3}}},
+        Geometry{{3, 37, 29, 30}, {37, 1, 5, 5}, {.padding = {6, 6}, .dilation = {3, 3}, .groups = 37}},
+        Geometry{{2, 1, 8, 8}, {1, 1, 3, 3}, {}}}) {
     INFO(g.src.str() << " by " << g.weights.str());
     const Shape channels{g.weights[0], 1, 1};
     Graph shapes;
@@ -241,7 +246,70 @@ TEST_CASE("bf16: batch normalisation, pooling and their gradients", "[cpu][bf16]
   CHECK(deviation(ops::Softmax(1, false), {x}) <= 0.02);
 }
 
-TEST_CASE("bf16: the same bits in each run, with any number of threads", "[cpu][bf16]") {
+TEST_CASE("bf16: normalisation of rows and its gradient", "[cpu][bf16]") {
+  if (!has_units()) return;
+  for (const std::int64_t length : {8, 200, 1544}) {
+    for (const bool centred : {true, false}) {
+      const Shape shape{3, 7, length};
+      const Tensor x = normal_tensor(shape, 1), diff = normal_tensor(shape, 2);
+      const ops::RowNorm op(2, centred, 1e-5F);
+      CHECK(deviation(op, {x}) <= 0.02);
+      const std::vector<Tensor> forward = run_kernel(op, {x}, false).outputs;
+      CHECK(deviation(ops::RowNormBackward(2, centred), {diff, forward[0], forward[1]}) <= 0.02);
+    }
+  }
+}
+
+TEST_CASE("bf16: recurrent layers and their gradients", "[cpu][bf16]") {
+  if (!has_units()) return;
+  const std::int64_t steps = 5, batch = 24, hidden = 128;
+  for (const std::int64_t gates : {4, 3}) {
+    const Shape gates_x{steps, batch, gates * hidden}, weights{gates * hidden, hidden}, state{batch, hidden};
+    const std::vector<Input> inputs{
+        {normal(gates_x, 1)}, {normal(weights, 2, 0.1)},           {normal(state, 3)},
+        {normal(state, 4)},   {normal({steps, batch, hidden}, 5)}, {normal({gates * hidden}, 6)}};
+    CHECK(graph_deviation(inputs, [&](const std::vector<Value>& x) {
+            const bool is_lstm = gates == 4;
+            const RecurrentOperands operands{.gates_x = x[0],
+                                             .weights = x[1],
+                                             .h0 = x[2],
+                                             .c0 = is_lstm ? x[3] : Value{},
+                                             .bias = is_lstm ? Value{} : x[5]};
+            const Value y = recurrent(is_lstm ? ops::RecurrentCell::lstm : ops::RecurrentCell::gru, operands).y;
+            return with_gradients(y, x[4], {x[0], x[1], x[2]});
+          }) <= 0.03);
+  }
+}
+
+TEST_CASE("bf16: an update does not round the weights", "[cpu][bf16]") {
+  if (!has_units()) return;
+  // Gradients that are stored in 16 bits: results of products, which an epilogue may join with the weights, too.
+  const Shape shape{200, 128};
+  const Tensor x = normal_tensor(Shape{200, 64}, 1), y = normal_tensor(Shape{64, 128}, 2);
+  const std::vector<Tensor> product = run_kernel(ops::Matmul(false, false), {x, y}, false).outputs;
+  for (const float rate : {1e-4F, -1e-4F}) {
+    Graph graph;
+    const auto variables = std::make_shared<Variables>(cpu_device(), 1);
+    Tensor ones(DType::f32, shape);
+    std::ranges::fill(ones.values<float>(), 1.0F);
+    const Value weights =
+        graph.variable(std::make_shared<Variable>(Variable{"weights", {DType::f32, shape}, {}, false, ones}));
+    const Value gradient_of = matmul(graph.input("x", x.spec()), graph.input("y", y.spec()));
+    const Value updated = rate > 0 ? weights - rate * gradient_of : weights + -rate * gradient_of;
+    graph.assign(weights, updated);
+    Program step = compile(graph, sum(gradient_of, {0}), variables, {.precision = Precision::bf16});
+    step.write("x", x);
+    step.write("y", y);
+    step.run();
+    const Tensor got = variables->read("weights");
+    for (std::size_t i = 0; i < 100; ++i) {
+      const float change = -std::abs(rate) * product[0].values<float>()[i] * (rate > 0 ? 1.0F : -1.0F);
+      CHECK(std::abs(got.values<float>()[i] - (1 + change)) < 5e-5F);
+    }
+  }
+}
+
+TEST_CASE("bf16: the same bits in each run", "[cpu][bf16]") {
   const std::vector<Input> inputs{{normal({8, 16, 17, 18}, 1)}, {normal({32, 16, 3, 3}, 2, 0.1)}, {normal({32}, 3)}};
   const Build build = [](const std::vector<Value>& x) {
     const Value y = batch_norm(conv2d(x[0], x[1], {.padding = {1, 1}}), x[2], x[2]).dst;
