@@ -62,6 +62,26 @@ bool finds_largest(const Operator* op) { return is<ops::MaxPool>(op) || is<ops::
 
 bool stores_in_16_bits(Precision precision) { return precision == Precision::bf16 || precision == Precision::fp16; }
 
+// Whether a rounded operand may change which branch an element takes, such as the slope of a clamp beside its limit.
+// Rounding keeps signs, so the comparison of an operand with 0 is exact.
+bool may_jump(const Expression& expression) {
+  using F = ScalarFunction;
+  const auto code = expression.code();
+  const auto is_exact = [&](const Expression::Instruction& compared) {
+    int zeros = 0, inputs = 0;
+    for (const std::int32_t argument : std::span(compared.arguments).first(2)) {
+      const auto& of = code[static_cast<std::size_t>(argument)];
+      zeros += of.function == F::constant && of.value == 0 ? 1 : 0;
+      inputs += of.function == F::input ? 1 : 0;
+    }
+    return zeros == 1 && inputs == 1;
+  };
+  return std::ranges::any_of(code, [&](const Expression::Instruction& one) {
+    const bool compares = one.function == F::less || one.function == F::less_equal || one.function == F::equal;
+    return one.function == F::floor || one.function == F::rint || (compares && !is_exact(one));
+  });
+}
+
 // What it adds that a device may store values in 16 bits: operands and result are rounded, sums of rounded terms.
 double storage_tolerance(const SizedNode& node, std::size_t k, Precision precision) {
   if (!stores_in_16_bits(precision) || is<ops::RecurrentFamily>(node.op)) return 0;
@@ -82,6 +102,10 @@ double storage_tolerance(const SizedNode& node, std::size_t k, Precision precisi
     return unit * terms * 8 * node.rms(node.inputs[1]) + unit * node.largest(result);
   if (is<ops::Reduce>(op) || is<ops::AvgPool>(op))
     return unit * (terms * node.rms(node.inputs[0]) + node.largest(result));
+  if (const auto* pointwise = dynamic_cast<const ops::Pointwise*>(op);
+      pointwise != nullptr && may_jump(pointwise->expression())) {
+    return 2 * std::max(largest_number(node, k), node.scale_of_pointwise(k));
+  }
   if (is<ops::Pointwise>(op)) return 8 * unit * std::max(node.largest(result), node.scale_of_pointwise(k));
   return 8 * unit * largest_number(node, k);
 }

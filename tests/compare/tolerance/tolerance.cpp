@@ -308,4 +308,16 @@ TEST_CASE("in 16 bits images and tokens may be rounded, vectors not", "[compare]
   CHECK(std::isinf(tolerance(&pool, {image}, indices, 1, Precision::bf16)));
 }
 
+TEST_CASE("in 16 bits an element beside a limit may take the other branch", "[compare]") {
+  const Tensor image = constant({2, 8, 3, 3}, -3);
+  const Scalar a = scalar::input(0), b = scalar::input(1);
+  const ops::Pointwise clamped(Expression({scalar::select(scalar::less(a, 1.0F), b, 0.0F)}, 2), {DType::f32},
+                               "clamped");
+  const ops::Pointwise rectified(Expression({scalar::select(scalar::less(a, 0.0F), 0.0F, b)}, 2), {DType::f32}, "relu");
+  CHECK(tolerance(&clamped, {image, image}, image, 0, Precision::bf16) >= 2 * 3);
+  // Rounding keeps signs.
+  CHECK(tolerance(&rectified, {image, image}, image, 0, Precision::bf16) < 0.1 * 3);
+  CHECK(tolerance(&clamped, {image, image}, image) < 1e-4);
+}
+
 }  // namespace concord::test
