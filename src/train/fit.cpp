@@ -343,7 +343,7 @@ History Trainer::fit(const Samples& data, const FitOptions& options) {
   return with_state("training", [&](TrainerState& state) {
     const train::InFit in_fit(state);
     train::ask_fit_hook(state, data, options);
-    return train::failing_alone(state, [&] { return Fit(*this, state, data, options).run(); });
+    return train::failing_alone(state, !options.nan_trace, [&] { return Fit(*this, state, data, options).run(); });
   });
 }
 

@@ -86,6 +86,8 @@ class Ranks {
   /// This rank has failed by itself, and the others do not know it yet: it exchanges nothing more, which would look
   /// like its part of a step.
   void fail() { has_failed_ = true; }
+  /// Another piece of work, which all ranks do.
+  void begin() { has_failed_ = false; }
 
  private:
   [[nodiscard]] bool owns(std::int64_t batch) const { return batch % update_ % size() == rank(); }

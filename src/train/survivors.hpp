@@ -20,12 +20,15 @@ void check_survivors(const TrainerState& state);
 /// checkpoint of this training if it has one, if they are too few or cannot meet.
 void go_on_with_survivors(TrainerState& state, const RankLost& lost, const std::filesystem::path& checkpoint);
 
-/// Calls `work`, which all ranks do. Tells the ranks (Ranks::fail) if it fails on this one alone.
+/// Calls `work`, which all ranks do. Tells the ranks (Ranks::fail) if it may have failed on this one alone. A NonFinite
+/// is thrown on all ranks together if `finds_non_finite_together`.
 template <class Work>
-auto failing_alone(TrainerState& state, const Work& work) {
+auto failing_alone(TrainerState& state, bool finds_non_finite_together, const Work& work) {
+  state.ranks.begin();
   try {
     return work();
-  } catch (const NonFinite&) {  // on all
+  } catch (const NonFinite&) {
+    if (!finds_non_finite_together) state.ranks.fail();
     throw;
   } catch (...) {
     state.ranks.fail();

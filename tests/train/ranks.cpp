@@ -217,6 +217,35 @@ TEST_CASE("a value that is not finite on one rank ends all, with the last good w
   }
 }
 
+TEST_CASE("a rank on which nan_trace finds a value waits for nobody, and trains again", "[train][collective]") {
+  const Dataset good = small_data(64);
+  Dataset bad = small_data(64);
+  bad.features.values<float>()[6 * 40] = NAN;  // of rank 1's third batch
+  const TemporaryFolder folder;
+  const auto errors = on_ranks(2, [&](const GroupPtr& group) {
+    Trainer trainer = dropout_trainer(Device::open(devices()[0]->info().id), {.seed = 4, .group = group});
+    try {
+      trainer.fit(bad, {.batch = 8, .shuffle = false, .nan_trace = true});
+    } catch (const NonFinite&) {
+      if (group->rank() == 1) trainer.save_checkpoint(folder / "rank1.ckpt");  // does not wait for rank 0
+      throw;
+    }
+  });
+  CHECK_THAT(errors[1], contains("has a value that is not finite"));
+  CHECK_FALSE(errors[0].empty());
+  const auto refused = on_ranks(2, [&](const GroupPtr& group) {
+    Trainer trainer = dropout_trainer(Device::open(devices()[0]->info().id), {.seed = 4, .group = group});
+    try {
+      trainer.fit(good, {.batch = 50});
+    } catch (const ArgumentError&) {  // on all
+    }
+    trainer.fit(good, {.batch = 8});
+    trainer.save_checkpoint(folder / "good.ckpt");
+    if (group->rank() == 1 && !std::filesystem::exists(folder / "good.ckpt")) throw Error("it has not waited");
+  });
+  CHECK(refused == std::vector<std::string>(2));
+}
+
 TEST_CASE("a rank that stops, stops all at the same step", "[train][collective]") {
   const Dataset data = small_data(101);
   std::vector<std::int64_t> steps(2);
