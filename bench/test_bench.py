@@ -16,6 +16,7 @@ sys.path.insert(0, str(HERE))
 
 import chart  # noqa: E402
 import command  # noqa: E402
+import lost  # noqa: E402
 import report  # noqa: E402
 import roofline  # noqa: E402
 import stats  # noqa: E402
@@ -340,6 +341,31 @@ class Parts(unittest.TestCase):
         for device in devices.values():
             self.assertIn("measured", device)
             self.assertEqual(set(device["sources"]), {name for name in device if name in roofline.UNITS})
+
+
+class Lost(unittest.TestCase):
+    def test_a_pause_is_what_an_epoch_takes_longer_than_usual(self):
+        self.assertEqual(lost.longest_pause([0, 1, 2, 5, 6]), 2)
+        self.assertEqual(lost.longest_pause([3]), 0)
+
+    def test_weights_differ_relative_to_the_largest(self):
+        self.assertEqual(lost.difference({"a": (1, 4), "b": (2,)}, {"a": (1, 4), "b": (2,)}), 0)
+        self.assertEqual(lost.difference({"a": (1, 4), "b": (3,)}, {"a": (1, 4), "b": (2,)}), 0.25)
+
+    def test_what_hangs_is_killed_and_the_loss_comes_when_it_is_due(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder) / "log.json"
+            lines = "".join('{"event":"epoch"}\\n' for _ in range(2))
+            words = ["sh", "-c", f"printf '{lines}' > {log}; sleep 100"]
+            process = subprocess.Popen(words)
+            seen = []
+            self.assertIsNone(lost.watch([process], [log], 2, lambda _, epochs: epochs == 2, lambda: seen.append(1)))
+            process.wait()
+            self.assertEqual(seen, [1])
+            process = subprocess.Popen(["sh", "-c", f"printf '{lines}' > {log}"])
+            times, lost_at = lost.watch([process], [log], 20, lambda *_: False, self.fail)
+            self.assertIsNone(lost_at)
+            self.assertLessEqual(len(times), 2)
 
 
 if __name__ == "__main__":

@@ -254,11 +254,15 @@ class GlooMessages final : public Messages {
 
   /// The first rank that is lost is the one that all name: when it is lost, others leave too.
   [[noreturn]] void lose(int other, const std::string& how) const {
-    const std::string entered = options_.prefix + "lost";
+    const std::string entered = lost_name(options_.prefix);
     std::string text = fmt::format("{} {}", names_[static_cast<std::size_t>(other)], how);
     try {
       store_->set_deadline(std::min(options_.deadline, kLastWords));
-      if (!store_->set(entered, text)) text = store_->get(entered, std::chrono::milliseconds(0));
+      if (store_->set(entered, text)) {
+        static_cast<void>(store_->set(lost_rank_name(options_.prefix), std::to_string(other)));
+      } else {
+        text = store_->get(entered, std::chrono::milliseconds(0));
+      }
     } catch (const RankLost&) {  // the store is lost too
     }
     lost_ = text;

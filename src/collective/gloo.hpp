@@ -22,6 +22,9 @@ struct GlooOptions {
   std::string prefix;  // of the group's names in the store; another one for each group
 };
 
+/// GlooOptions::prefix of the group with which a training starts.
+inline constexpr const char* kFirstGroup = "gloo/";
+
 /// A rank of a group over TCP, which can go on without others while the machine of the store is there. Blocks until all
 /// ranks are connected. Throws RankLost if one of them does not come within the deadline, and NotSupported without
 /// Gloo.

@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 /// Time for the other ranks to end: by themselves, and then after SIGTERM.
 constexpr std::chrono::seconds kOwnEnd{10}, kEnd{10};
 /// Time in which the machine of a lost rank is heard before those of ranks that missed it.
-constexpr std::chrono::milliseconds kMissed{500};
+constexpr std::chrono::milliseconds kMissed{500}, kMissedElsewhere{2000};
 constexpr int kInterrupted = 130;
 
 /// Blocks the signals that `launch` waits for, until its end.
@@ -196,8 +196,11 @@ class Launch {
   void tell_others() {
     if (!must_tell()) return;
     const bool was_killed = WIFSIGNALED(running_[*first_failed_].status());
-    if (was_killed || Clock::now() - failed_at_ > kMissed)
-      hear(meeting_->tell({.by_interrupt = false, .failure = text_of_failure(*first_failed_)}));
+    const auto passed = Clock::now() - failed_at_;
+    if (!was_killed && passed <= kMissed) return;
+    const std::optional<std::string> missed = was_killed ? std::nullopt : meeting_->missed_elsewhere();
+    if (missed && passed <= kMissedElsewhere) return;
+    hear(meeting_->tell({.by_interrupt = false, .failure = missed ? *missed : text_of_failure(*first_failed_)}));
   }
 
   void hear_others() {

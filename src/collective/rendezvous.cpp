@@ -9,8 +9,10 @@
 #include <charconv>
 #include <tuple>
 
+#include "concord/collective/gloo.hpp"
 #include "concord/collective/group.hpp"
 #include "concord/collective/interfaces.hpp"
+#include "concord/collective/survivors.hpp"
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
@@ -265,6 +267,20 @@ Rendezvous::End Rendezvous::tell(const End& end) {
 }
 
 bool Rendezvous::has(const std::string& name) { return !store_->get(name, kNow).empty(); }
+
+std::optional<std::string> Rendezvous::missed_elsewhere() {
+  try {
+    const std::string rank = store_->get(lost_rank_name(kFirstGroup), kNow);
+    if (rank.empty()) return std::nullopt;
+    int number = 0;
+    std::from_chars(rank.data(), rank.data() + rank.size(), number);
+    const auto own = std::ranges::find(ranges_, place_, &Range::place);
+    if (number >= own->first && number < own->first + own->ranks) return std::nullopt;
+    return store_->get(lost_name(kFirstGroup), kNow);
+  } catch (const RankLost&) {  // the watcher says so
+    return std::nullopt;
+  }
+}
 
 int Rendezvous::ranks_without(int rank) {
   try {

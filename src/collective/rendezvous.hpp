@@ -55,6 +55,8 @@ class Rendezvous {
   End tell(const End& end);
   /// What another machine has told, if any, or that the store is gone.
   [[nodiscard]] std::optional<End> told() const;
+  /// What the ranks say of one of another machine that they missed first, in a training that does not go on without it.
+  [[nodiscard]] std::optional<std::string> missed_elsewhere();
   /// A rank of this machine has failed. Returns how many are left on all machines; 0 if the store is gone.
   [[nodiscard]] int ranks_without(int rank);
   /// What the ranks have told of who goes on (survivors_name), if they have.

@@ -35,6 +35,9 @@ Answers look(Store& store, const std::string& prefix, int size) {
 
 std::string left_name(const std::string& prefix, int rank) { return fmt::format("{}left{}", prefix, rank); }
 
+std::string lost_name(const std::string& prefix) { return prefix + "lost"; }
+std::string lost_rank_name(const std::string& prefix) { return prefix + "lostrank"; }
+
 std::vector<int> agree_on_survivors(Store& store, const std::string& prefix, int rank, int size,
                                     std::chrono::duration<double> deadline) {
   const std::string decision = prefix + "survivors";

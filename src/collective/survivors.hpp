@@ -13,6 +13,10 @@ namespace concord::collective {
 /// (Store::leave_behind). `prefix` is that of the group's names.
 [[nodiscard]] std::string left_name(const std::string& prefix, int rank);
 
+/// The names of what the store says of the rank of a group that was missed first: a sentence, and its number.
+[[nodiscard]] std::string lost_name(const std::string& prefix);
+[[nodiscard]] std::string lost_rank_name(const std::string& prefix);
+
 /// The ranks of a group of `size` that go on, in their order; the same on all of them. Each calls it. Waits for those
 /// that have not left, at most for the deadline. Throws RankLost on a rank that the others have gone on without, and if
 /// the store is lost.

@@ -175,7 +175,7 @@ GroupPtr join(const World& world) {
                                     .address = own_address(*store, is_one_machine),
                                     .connections = all[0].connections,
                                     .deadline = deadline,
-                                    .prefix = "gloo/"});
+                                    .prefix = kFirstGroup});
   }
   group->barrier();
   return group;

@@ -130,6 +130,30 @@ TEST_CASE("a rank that stands still ends the ranks of all machines after the dea
   CHECK(living(pids) == 0);
 }
 
+TEST_CASE("a rank that cannot write its checkpoint ends all, which name it", "[cli][collective][nodes]") {
+  if (!can_train_on_nodes()) return;
+  const TemporaryFolder folder;
+  const std::string port = free_port();
+  // The folder of the checkpoint is gone after some epochs, and does not come back.
+  const std::string place = folder / "disk", log = folder / "log";
+  std::filesystem::create_directory(place);
+  const Arguments words = with({"train", "mlp", "--data", "random,samples=200", "--batch", "12", "--epochs", "100000",
+                                "--validate", "none", "--quiet", "--checkpoint", place + "/checkpoint", "--log", log},
+                               on_nodes(port));
+  Process first(command_path(), words, kPatient), second(command_path(), words, kPatient);
+  for (int i = 0; i < 600 && !std::filesystem::exists(place + "/checkpoint"); ++i) ::usleep(100'000);
+  REQUIRE(std::filesystem::exists(place + "/checkpoint"));
+  std::filesystem::rename(place, folder / "elsewhere");
+  const Ended a = first.finish(), b = second.finish();
+  INFO(a.err << "\n--- the other machine\n" << b.err);
+  CHECK(a.code == 1);
+  CHECK(b.code == 1);
+  CHECK_THAT(a.err + b.err, contains("cannot write " + place + "/checkpoint"));
+  CHECK_THAT(a.err, contains("\nconcord: rank 0 ("));
+  CHECK_THAT(b.err, contains("\nconcord: rank 0 ("));
+  CHECK_FALSE(contains(a.err + b.err, "concord: rank 1 ("));
+}
+
 TEST_CASE("an interrupt on one machine ends the training on all", "[cli][collective][nodes]") {
   if (!can_train_on_nodes()) return;
   const TemporaryFolder folder;
