@@ -99,7 +99,7 @@ class GlooMessages final : public Messages {
   std::unique_ptr<Messages> duplicate() override {
     GlooOptions options = options_;
     options.prefix += fmt::format("{}/", duplicates_++);
-    return std::make_unique<GlooMessages>(store_->duplicate(), std::move(options));
+    return std::make_unique<GlooMessages>(store_->duplicate(options_.deadline), std::move(options));
   }
 
   PendingPtr send(int to, std::uint64_t number, std::span<const std::byte> bytes) override {
@@ -216,7 +216,7 @@ class GlooMessages final : public Messages {
   /// A connection that is not late, as the one on which last words were spoken may be.
   [[nodiscard]] std::shared_ptr<Store> store_of_survivors() const {
     try {
-      return store_->again(std::min(options_.deadline, kReturn));
+      return store_->duplicate(std::min(options_.deadline, kReturn));
     } catch (const RankLost& error) {
       throw RankLost(
           fmt::format("{}{}, and no rank goes on without it", lost_.empty() ? "" : lost_ + "; ", error.what()));

@@ -221,15 +221,11 @@ Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double>
 
 Store::~Store() = default;
 
-std::shared_ptr<Store> Store::duplicate() const {
-  return std::make_shared<Store>(connection_->host, connection_->port, connection_->deadline);
-}
-
 void Store::set_deadline(std::chrono::duration<double> deadline) { connection_->deadline = deadline; }
 
 std::string Store::own_address() const { return connection_->stream.socket().local_endpoint().address().to_string(); }
 
-std::shared_ptr<Store> Store::again(std::chrono::duration<double> deadline) const {
+std::shared_ptr<Store> Store::duplicate(std::chrono::duration<double> deadline) const {
   return std::make_shared<Store>(connection_->host, connection_->port, deadline);
 }
 

@@ -41,9 +41,6 @@ class Store {
   Store& operator=(const Store&) = delete;
   ~Store();
 
-  /// A connection of its own to the same store, for another thread. Throws as the constructor.
-  [[nodiscard]] std::shared_ptr<Store> duplicate() const;
-
   /// Enters a text. Returns false if the name has one already, which then stays.
   [[nodiscard]] bool set(const std::string& name, const std::string& text);
   /// Waits until the name has a text. Returns an empty string if it has none when the deadline passes.
@@ -54,8 +51,8 @@ class Store {
   /// Enters a text when this connection ends, however it does; if the name has none by then.
   void leave_behind(const std::string& name, const std::string& text);
 
-  /// Another connection to the same server. Throws as the constructor.
-  [[nodiscard]] std::shared_ptr<Store> again(std::chrono::duration<double> deadline) const;
+  /// Another connection to the same server, also for another thread. Throws as the constructor.
+  [[nodiscard]] std::shared_ptr<Store> duplicate(std::chrono::duration<double> deadline) const;
 
   /// From now on: how long each operation waits. For the last words of a training whose network may be gone.
   void set_deadline(std::chrono::duration<double> deadline);

@@ -98,9 +98,9 @@ void go_on_with_survivors(TrainerState& state, const RankLost& lost, const std::
   const double own_share = shares.empty() ? 0 : shares[static_cast<std::size_t>(state.ranks.rank())];
   int size = 0;
   for (bool are_equal = false; !are_equal;) {
+    state.programs.clear();  // with the groups of sums within a step: ranks that wait there for this one go on too
     const collective::GroupPtr group = left_of(state, lost, checkpoint);
     size = group ? group->size() : 1;
-    state.programs.clear();
     state.options.group = group;
     state.ranks = Ranks(group, state.at.accumulate);
     try {
