@@ -117,9 +117,11 @@ class GlooMessages final : public Messages {
     }
     GlooOptions next = options_;
     std::string failure;
+    std::vector<std::shared_ptr<Store>> tried;  // the end of a connection would say that this rank has left
     for (int tries = options_.size; tries > 0; --tries) {  // a rank may be lost while they connect
       const std::shared_ptr<Store> store = store_of_survivors();
       store->set_deadline(options_.deadline);
+      tried.push_back(store);
       const std::vector<int> ranks = agree_on_survivors(*store, next.prefix, next.rank, next.size, options_.deadline);
       next.rank = static_cast<int>(std::ranges::find(ranks, next.rank) - ranks.begin());
       next.size = static_cast<int>(ranks.size());
