@@ -117,7 +117,7 @@ class GlooMessages final : public Messages {
     }
     GlooOptions next = options_;
     std::string failure;
-    std::vector<std::shared_ptr<Store>> tried;  // the end of a connection would say that this rank has left
+    std::vector<std::shared_ptr<Store>> tried;             // the end of a connection would say that this rank has left
     for (int tries = options_.size; tries > 0; --tries) {  // a rank may be lost while they connect
       const std::shared_ptr<Store> store = store_of_survivors();
       store->set_deadline(options_.deadline);
