@@ -317,7 +317,7 @@ TEST_CASE("in 16 bits an element beside a limit may take the other branch", "[co
   CHECK(tolerance(&clamped, {image, image}, image, 0, Precision::bf16) >= 2 * 3);
   // Rounding keeps signs.
   CHECK(tolerance(&rectified, {image, image}, image, 0, Precision::bf16) < 0.1 * 3);
-  CHECK(tolerance(&clamped, {image, image}, image) < 1e-4);
+  CHECK(tolerance(&clamped, {image, image}, image) < 1e-3);  // fp32
 }
 
 }  // namespace concord::test
