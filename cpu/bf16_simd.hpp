@@ -1,25 +1,13 @@
-// Numbers in bf16: the upper half of a float. Loops of our own read them as floats and round results to the nearest,
-// ties to even. Used by the families that keep values in 16 bits.
+// Loops over numbers stored in bf16. Used by the families that keep values in 16 bits.
 #pragma once
 
-#include <bit>
 #include <cstdint>
+
+#include "concord/core/bf16.hpp"
 
 namespace concord::cpu {
 
-/// The bits of a number rounded to bf16. Infinities and NaN stay what they are.
-[[gnu::always_inline]] inline std::uint16_t bf16_bits(float value) {
-  const auto full = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t rounded = full + 0x7fffU + ((full >> 16) & 1U);
-  return static_cast<std::uint16_t>((value != value ? 0x7fc00000U : rounded) >> 16);
-}
-
-/// A stored number.
-struct Bf16 {
-  std::uint16_t bits;
-  // NOLINTNEXTLINE(google-explicit-constructor): reads as a float wherever one is expected
-  [[gnu::always_inline]] operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-};
+using concord::Bf16, concord::bf16_bits;
 static_assert(sizeof(Bf16) == 2);
 
 /// to = value, rounded to the stored type. Writes a member, since GCC does not vectorise copies of structures.

@@ -24,6 +24,16 @@
 namespace concord::cpu {
 namespace {
 
+/// The request without permission to round, and with operands in fp32.
+KernelRequest in_fp32(KernelRequest request) {
+  request.precision = Precision::fp32;
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    Layout& layout = request.input_layouts[i];
+    if (layout && layout->bytes() < request.inputs[i].bytes()) layout = nullptr;  // stored in 16 bits
+  }
+  return request;
+}
+
 constexpr std::align_val_t kAlignment{64};
 
 std::shared_ptr<std::byte[]> host_memory(std::size_t bytes) {
@@ -161,6 +171,7 @@ class CpuDevice final : public Device {
 
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override {
     const Use use(*this);
+    if (request.is_exact && request.precision != Precision::fp32) return prepare(in_fp32(request));
     // A kernel that would be done before other threads wake up runs on the calling thread only. On a machine with other
     // work they may wake up long after.
     Backend backend{.threads = is_small(request.op->cost(request.inputs, request.outputs)) ? 1 : num_threads()};

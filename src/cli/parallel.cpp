@@ -1,4 +1,4 @@
-// Reading --parallel, --shares and --sync-batch-norm.
+// Reading --parallel, --shares, --sync-batch-norm and --gradients.
 #include "concord/cli/parallel.hpp"
 
 #include <fmt/format.h>

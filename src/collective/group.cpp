@@ -6,12 +6,23 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <vector>
 
+#include "concord/core/bf16.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/parallel.hpp"
 #include "concord/core/platform.hpp"
 
 namespace concord::collective {
+
+namespace {
+
+void round_to_bf16(std::span<float> values) {
+  for_blocks(values.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) values[i] = to_bf16(values[i]);
+  });
+}
+
+}  // namespace
 
 Part part_of(std::size_t elements, int size, int rank) {
   const auto ranks = static_cast<std::size_t>(size);
@@ -25,11 +36,10 @@ void Group::all_reduce(std::span<float> values, std::span<const float> start) {
   all_gather(std::as_writable_bytes(values), sizeof(float));
 }
 
-void Group::all_reduce_bf16(std::span<Bf16> values) {
-  std::vector<float> numbers(values.size());
-  std::ranges::transform(values, numbers.begin(), to_float);
-  all_reduce(numbers);
-  std::ranges::transform(numbers, values.begin(), to_bf16);
+void Group::all_reduce_bf16(std::span<float> values) {
+  round_to_bf16(values);
+  all_reduce(values);
+  round_to_bf16(values);
 }
 
 GroupPtr Group::survivors() {

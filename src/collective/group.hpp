@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 
-#include "concord/core/bf16.hpp"
 #include "concord/core/export.hpp"
 
 namespace CONCORD_PUBLIC concord {
@@ -66,9 +65,9 @@ class Group {
 
   /// Replaces `values` by the sum over all ranks, in the order of reduce_scatter.
   virtual void all_reduce(std::span<float> values, std::span<const float> start = {});
-  /// As all_reduce of these numbers as floats, with sums rounded to bfloat16. Between machines half as many bytes
+  /// As all_reduce of the values rounded to bfloat16, with sums rounded to it too. Between machines half as many bytes
   /// travel.
-  virtual void all_reduce_bf16(std::span<Bf16> values);
+  virtual void all_reduce_bf16(std::span<float> values);
 
  private:
   int rank_, size_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "concord/core/bf16.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/parallel.hpp"
 
@@ -34,7 +35,6 @@ Part piece_of(Part part, std::size_t done, std::size_t most) {
   return {begin, std::min(begin + most, part.end)};
 }
 
-float to_float(float number) { return number; }
 void round_to(float sum, float& number) { number = sum; }
 void round_to(float sum, Bf16& number) { number = to_bf16(sum); }
 
@@ -51,7 +51,7 @@ void sum_in_order(std::span<Number> sums, const float* start, std::span<const Nu
         std::copy_n(start + at, some, numbers.begin());
       }
       for (const Number* const term : terms) {
-        for (std::size_t i = 0; i < some; ++i) numbers[i] += to_float(term[at + i]);
+        for (std::size_t i = 0; i < some; ++i) numbers[i] += static_cast<float>(term[at + i]);
       }
       for (std::size_t i = 0; i < some; ++i) round_to(numbers[i], sums[at + i]);
     }
@@ -90,7 +90,16 @@ class MessageGroup final : public Group {
   }
 
   void all_reduce(std::span<float> values, std::span<const float> start) override { sum_on_all(values, start); }
-  void all_reduce_bf16(std::span<Bf16> values) override { sum_on_all(values, {}); }
+  void all_reduce_bf16(std::span<float> values) override {
+    rounded_.resize(values.size());
+    for_blocks(values.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i) rounded_[i].bits = bf16_bits(values[i]);
+    });
+    sum_on_all(std::span(rounded_), {});
+    for_blocks(values.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i) values[i] = rounded_[i];
+    });
+  }
 
   template <class Number>
   void sum_on_all(std::span<Number> values, std::span<const float> start) {
@@ -304,8 +313,9 @@ class MessageGroup final : public Group {
 
   std::unique_ptr<Messages> messages_;
   std::string transport_;
-  std::vector<Used> used_;    // by rank
-  std::vector<Early> early_;  // by rank
+  std::vector<Bf16> rounded_;  // on their way
+  std::vector<Used> used_;     // by rank
+  std::vector<Early> early_;   // by rank
 };
 
 }  // namespace

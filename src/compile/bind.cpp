@@ -172,9 +172,7 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan, const ProgramImpl* o
       continue;
     }
     if (program.pause && std::cmp_less(n, program.pause->node)) program.pause->launches = program.launches.size() + 1;
-    if (is_all_reduce(node)) {
-      program.all_reduces.push_back(program.launches.size());
-    }
+    if (is_all_reduce(node)) program.all_reduces.push_back(program.launches.size());
     program.launches.push_back(std::move(launch));
     program.launch_nodes.push_back(n);
   }

@@ -63,8 +63,7 @@ class LayoutPass {
     return stored ? stored->transposed(transpose->order(), program_.value(node.outputs[0]).spec) : nullptr;
   }
 
-  /// Whether it combines a variable with values of the same shape, element by element, as updates do: then its result
-  /// is not rounded. It computes in fp32, and a value stored in 16 bits is offered to it as row-major fp32.
+  /// Whether it combines a variable with values of the same shape, element by element, as updates do.
   [[nodiscard]] bool computes_variable(const LoweredNode& node) const {
     const auto* const fused = dynamic_cast<const ops::Fused*>(node.op.get());
     const bool is_pointwise = dynamic_cast<const ops::Pointwise*>(node.op.get()) != nullptr ||
@@ -87,13 +86,8 @@ class LayoutPass {
       return;
     }
     KernelRequest request{node.op.get(), program_.specs(node.inputs), {}, program_.specs(node.outputs), precision_};
-    const bool is_exact = computes_variable(node);
-    if (is_exact) request.precision = Precision::fp32;
-    for (const ValueId id : node.inputs) {
-      const LoweredValue& value = program_.value(id);
-      const bool is_rounded = value.layout && value.layout->bytes() < value.spec.bytes();
-      request.input_layouts.push_back(is_exact && is_rounded ? nullptr : value.layout);
-    }
+    request.is_exact = computes_variable(node);
+    for (const ValueId id : node.inputs) request.input_layouts.push_back(program_.value(id).layout);
     PreparedKernel prepared = [&] {
       try {
         return device_.prepare(request);

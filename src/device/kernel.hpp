@@ -51,6 +51,8 @@ struct KernelRequest {
   std::vector<Layout> input_layouts;  // the layouts that the producers write
   std::vector<TensorSpec> outputs;
   Precision precision = Precision::fp32;
+  /// The result is a new value of a variable, or on the way to one: it must not be rounded to 16 bits.
+  bool is_exact = false;
 };
 
 /// The answer of a backend. If input_layouts[i] differs from the layout in the request, compile inserts a reorder.

@@ -21,7 +21,7 @@ constexpr Element kElements[] = {{"F32", 4, DType::f32},   {"F16", 2, DType::f16
                                  {"I16", 2, std::nullopt}, {"U16", 2, std::nullopt},     {"U32", 4, std::nullopt},
                                  {"F64", 8, std::nullopt}, {"I64", 8, std::nullopt},     {"U64", 8, std::nullopt}};
 
-float from_bf16(std::uint16_t bits) { return to_float(Bf16{bits}); }
+float from_bf16(std::uint16_t bits) { return Bf16{bits}; }
 
 /// By whole numbers alone, so that no mode of the processor takes small numbers for 0.
 float from_f16(std::uint16_t bits) {

@@ -34,14 +34,14 @@ struct RankPlace {
 
 }  // namespace
 
-SynchronizedStatistics::SynchronizedStatistics(Graph& graph, int rank, int ranks) : graph_(graph) {
-  CONCORD_CHECK(rank >= 0 && rank < ranks, ArgumentError, "SynchronizedStatistics: there is no rank {} of {}", rank,
+SynchronisedStatistics::SynchronisedStatistics(Graph& graph, int rank, int ranks) : graph_(graph) {
+  CONCORD_CHECK(rank >= 0 && rank < ranks, ArgumentError, "SynchronisedStatistics: there is no rank {} of {}", rank,
                 ranks);
   const RankPlace outer = std::exchange(graph.attached<RankPlace>(), {rank, ranks});
   outer_rank_ = outer.rank;
   outer_ranks_ = outer.ranks;
 }
-SynchronizedStatistics::~SynchronizedStatistics() { graph_.attached<RankPlace>() = {outer_rank_, outer_ranks_}; }
+SynchronisedStatistics::~SynchronisedStatistics() { graph_.attached<RankPlace>() = {outer_rank_, outer_ranks_}; }
 
 AveragedStatistics::AveragedStatistics(Value batch)
     : graph_(batch.graph()), outer_(std::exchange(graph_.attached<AveragedBatch>().number, batch)) {}

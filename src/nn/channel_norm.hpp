@@ -28,13 +28,13 @@ class AveragedStatistics {
 /// During its lifetime, batch norm traced in `graph` for training normalises by the statistics of the batches of all
 /// ranks of a training together, instead of those of its own batch: torch.nn.SyncBatchNorm. Also its running statistics
 /// are those. The graph must outlive it.
-class SynchronizedStatistics {
+class SynchronisedStatistics {
  public:
   /// Throws ArgumentError unless 0 <= rank < ranks.
-  SynchronizedStatistics(Graph& graph, int rank, int ranks);
-  SynchronizedStatistics(const SynchronizedStatistics&) = delete;
-  SynchronizedStatistics& operator=(const SynchronizedStatistics&) = delete;
-  ~SynchronizedStatistics();
+  SynchronisedStatistics(Graph& graph, int rank, int ranks);
+  SynchronisedStatistics(const SynchronisedStatistics&) = delete;
+  SynchronisedStatistics& operator=(const SynchronisedStatistics&) = delete;
+  ~SynchronisedStatistics();
 
  private:
   Graph& graph_;
@@ -85,7 +85,7 @@ class ChannelNorm : public Module {
   [[nodiscard]] Value by_running_statistics(Value x) const;
   /// (x − mean)/√(variance + ε)·weight + bias.
   [[nodiscard]] Value by_statistics(Value x, Value mean, Value variance) const;
-  /// Of all ranks; nothing outside SynchronizedStatistics. A rank without a batch counts 0 values.
+  /// Of all ranks; nothing outside SynchronisedStatistics. A rank without a batch counts 0 values.
   [[nodiscard]] std::optional<RankStatistics> statistics_of_ranks(Value x) const;
   /// Updates the running statistics with those of a batch.
   void move_running_statistics(Graph& graph, const Statistics& batch) const;

@@ -212,24 +212,6 @@ Rule rule_for(Value weight, const Rule& rule) {
   }
 }
 
-/// The step word of the random state counts good runs of all ranks, from 0 again after kMostSteps; its words are small
-/// enough to be exact as numbers.
-void advance_random(Graph& graph, Value ok, int ranks, bool is_early) {
-  const Value state = graph.used_random_state();
-  if (!state) return;
-  const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
-  const Scalar step = scalar::select(is_step, scalar::input(1) * static_cast<float>(ranks), 0.0F);
-  const Scalar moved = scalar::input(0) + step;
-  const auto most = static_cast<float>(kMostSteps);
-  const Scalar is_past = is_step * scalar::less_equal(most, moved);
-  const Value next = pointwise("advance_random", {state, ok}, scalar::select(is_past, moved - most, moved), DType::i32);
-  if (is_early) {
-    graph.assign_early(state, next);
-  } else {
-    graph.assign(state, next);
-  }
-}
-
 }  // namespace
 
 Variable average_of(const Graph& graph, const Variable& parameter) {

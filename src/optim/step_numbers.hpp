@@ -87,4 +87,8 @@ struct Staging {
 /// As minimize, or as minimize_in_stages if `staging` is not null; `options` then has the runs of an update as ranks.
 [[nodiscard]] Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options, Staging* staging);
 
+/// The step word of the random state counts good runs of all ranks, from 0 again after kMostSteps; its words are small
+/// enough to be exact as numbers.
+void advance_random(Graph& graph, Value ok, int ranks, bool is_early);
+
 }  // namespace concord::optim

@@ -10,7 +10,6 @@
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
-#include "concord/core/parallel.hpp"
 #include "concord/core/timeline_label.hpp"
 #include "concord/ops/all_reduce.hpp"
 #include "concord/train/peers.hpp"
@@ -154,22 +153,11 @@ void Exchange::sum_on_host(std::size_t number) {
     group_->all_reduce(numbers, start_);
     std::copy_n(numbers.begin(), started_, start_.begin());
   } else if (gradients_ == Precision::bf16) {
-    all_reduce_rounded(numbers);
+    group_->all_reduce_bf16(numbers);
   } else {
     group_->all_reduce(numbers);
   }
   timeline::add(track_, sum_label_, begin, timeline::now(), bucket.bytes);
-}
-
-void Exchange::all_reduce_rounded(std::span<float> numbers) {
-  rounded_.resize(numbers.size());
-  for_blocks(numbers.size(), [&](std::size_t, std::size_t first, std::size_t count) {
-    for (std::size_t i = first; i < first + count; ++i) rounded_[i] = to_bf16(numbers[i]);
-  });
-  group_->all_reduce_bf16(rounded_);
-  for_blocks(numbers.size(), [&](std::size_t, std::size_t first, std::size_t count) {
-    for (std::size_t i = first; i < first + count; ++i) numbers[i] = to_float(rounded_[i]);
-  });
 }
 
 void Exchange::begin_with_nothing() {

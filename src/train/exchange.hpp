@@ -73,8 +73,6 @@ class Exchange {
   [[nodiscard]] bool connect_peers();
   /// Replaces a bucket in the host's memory by the sum of all ranks, once it has arrived there.
   void sum_on_host(std::size_t number);
-  /// As all_reduce, in bf16.
-  void all_reduce_rounded(std::span<float> numbers);
   /// Fills all buckets with zeros.
   void clear();
 
@@ -84,10 +82,9 @@ class Exchange {
   std::vector<Slot> slots_;
   std::vector<Bucket> buckets_;
   std::optional<StepSums> step_sums_;
-  std::size_t started_ = 0;    // floats at the beginning whose sums start from the last ones: the counts of the loss
-  BufferPtr last_counts_;      // on the device
-  std::vector<float> start_;   // of the first bucket, on the host: 0 but for the counts
-  std::vector<Bf16> rounded_;  // a bucket on its way
+  std::size_t started_ = 0;   // floats at the beginning whose sums start from the last ones: the counts of the loss
+  BufferPtr last_counts_;     // on the device
+  std::vector<float> start_;  // of the first bucket, on the host: 0 but for the counts
   timeline::Track track_{"exchange"};
   timeline::Label sum_label_ = 0;  // of a sum through the host
   Background sums_;                // the last: it works with the above

@@ -288,13 +288,11 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, const StagePlan* plan)
     return traced;
   }
   const std::optional<MixedBatch> mixed = key.mixes ? std::optional(mix(graph, batch)) : std::nullopt;
-  {
-    std::optional<nn::SynchronizedStatistics> synchronized;
-    if (key.purpose == Purpose::train && recipe.synchronizes_statistics && recipe.minimize.ranks > 1) {
-      synchronized.emplace(graph, recipe.rank, recipe.minimize.ranks);
-    }
-    call_network(traced, recipe, mixed ? mixed->features : batch.features);
+  std::optional<nn::SynchronisedStatistics> synchronised;
+  if (key.purpose == Purpose::train && recipe.synchronises_statistics && recipe.minimize.ranks > 1) {
+    synchronised.emplace(graph, recipe.rank, recipe.minimize.ranks);
   }
+  call_network(traced, recipe, mixed ? mixed->features : batch.features);
   traced.cursor = batch.cursor;
   if (key.purpose == Purpose::predict) {
     cut_into_stages(traced, plan);

@@ -54,7 +54,7 @@ struct Recipe {
   optim::Optimizer optimizer;
   optim::MinimizeOptions minimize;
   /// Of batch norm, over minimize.ranks (TrainerOptions::sync_batch_norm).
-  bool synchronizes_statistics = false;
+  bool synchronises_statistics = false;
   int rank = 0;
 };
 
