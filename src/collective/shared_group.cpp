@@ -8,15 +8,20 @@
 
 #include "concord/collective/shared_block.hpp"
 #include "concord/core/check.hpp"
-#include "concord/core/parallel.hpp"
+#include "concord/core/team.hpp"
+#include "concord/core/threads.hpp"
 
 namespace concord::collective {
 namespace {
 
+constexpr int kMostThreads = 16;  // more do not copy faster
+
 class SharedGroup final : public Group {
  public:
   SharedGroup(std::shared_ptr<SharedMemory> memory, int rank, int size, std::chrono::duration<double> deadline)
-      : Group(rank, size), block_(std::move(memory), rank, size, deadline) {}
+      : Group(rank, size),
+        block_(std::move(memory), rank, size, deadline),
+        team_(std::min(num_threads() / size, kMostThreads)) {}
 
   [[nodiscard]] std::string transport() const override { return "host"; }
 
@@ -32,23 +37,21 @@ class SharedGroup final : public Group {
       };
       for (int to = 0; to < size(); ++to) {
         const Part part = piece(to);
-        const float* const from = values.data() + part.begin;
-        float* const place = floats(rank()) + static_cast<std::size_t>(to) * segment;
-        for_blocks(part.size(), [&](std::size_t, std::size_t first, std::size_t count) {
-          std::copy_n(from + first, count, place + first);
-        });
+        copy(std::as_bytes(values.subspan(part.begin, part.size())),
+             block_.slot(rank(), turn_ + 1) + static_cast<std::size_t>(to) * segment * sizeof(float));
       }
       take_turn();
       const Part part = piece(rank());
       float* const sums = values.data() + part.begin;
-      for_blocks(part.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+      team_.for_pieces(part.size(), kLeast / sizeof(float), [&](std::size_t first, std::size_t count) {
         if (start.empty()) {
           std::fill_n(sums + first, count, 0.0F);
         } else {
           std::copy_n(start.data() + part.begin + first, count, sums + first);
         }
         for (int from = 0; from < size(); ++from) {
-          const float* const terms = floats_of_turn(from) + static_cast<std::size_t>(rank()) * segment;
+          const auto* const terms =
+              reinterpret_cast<const float*>(block_.slot(from, turn_)) + static_cast<std::size_t>(rank()) * segment;
           for (std::size_t i = first; i < first + count; ++i) sums[i] += terms[i];
         }
       });
@@ -69,14 +72,10 @@ class SharedGroup final : public Group {
         const std::size_t begin = std::min(done, whole.size());
         return whole.subspan(begin, std::min(kSlot, whole.size() - begin));
       };
-      std::ranges::copy(piece(rank()), block_.slot(rank(), turn_ + 1));
+      copy(piece(rank()), block_.slot(rank(), turn_ + 1));
       take_turn();
       for (int from = 0; from < size(); ++from) {
-        if (from == rank()) continue;
-        const std::span<std::byte> to = piece(from);
-        for_blocks(to.size(), [&](std::size_t, std::size_t first, std::size_t count) {
-          std::copy_n(block_.slot(from, turn_) + first, count, to.begin() + static_cast<std::ptrdiff_t>(first));
-        });
+        if (from != rank()) copy(std::span(block_.slot(from, turn_), piece(from).size()), piece(from).data());
       }
     }
   }
@@ -84,9 +83,9 @@ class SharedGroup final : public Group {
   void broadcast(std::span<std::byte> bytes, int root) override {
     for (std::size_t done = 0; done < bytes.size(); done += kSlot) {
       const std::span<std::byte> piece = bytes.subspan(done, std::min(kSlot, bytes.size() - done));
-      if (rank() == root) std::ranges::copy(piece, block_.slot(root, turn_ + 1));
+      if (rank() == root) copy(piece, block_.slot(root, turn_ + 1));
       take_turn();
-      if (rank() != root) std::copy_n(block_.slot(root, turn_), piece.size(), piece.begin());
+      if (rank() != root) copy(std::span(block_.slot(root, turn_), piece.size()), piece.data());
     }
   }
 
@@ -143,9 +142,12 @@ class SharedGroup final : public Group {
  private:
   static constexpr std::size_t kSlot = SharedBlock::kSlot, kPiece = SharedBlock::kPiece;
 
-  [[nodiscard]] float* floats(int rank) const { return reinterpret_cast<float*>(block_.slot(rank, turn_ + 1)); }
-  [[nodiscard]] const float* floats_of_turn(int rank) const {
-    return reinterpret_cast<const float*>(block_.slot(rank, turn_));
+  static constexpr std::size_t kLeast = std::size_t{64} << 10;  // bytes of a thread: some microseconds
+
+  void copy(std::span<const std::byte> from, std::byte* to) {
+    team_.for_pieces(from.size(), kLeast, [&](std::size_t first, std::size_t count) {
+      std::copy_n(from.data() + first, count, to + first);
+    });
   }
 
   /// Says that this rank has written its slot of the next turn, and waits until all have.
@@ -159,6 +161,7 @@ class SharedGroup final : public Group {
 
   const SharedBlock block_;
   std::uint32_t turn_ = 0;
+  Team team_;  // for all ranks together as many threads as the machine has
 };
 
 }  // namespace

@@ -29,7 +29,10 @@ class LayoutPass {
   void run() {
     std::vector<LoweredNode> nodes = std::move(program_.nodes);
     program_.nodes.clear();
+    std::set<ValueId> assigned;
+    for (const LoweredAssignment& assignment : program_.assignments) assigned.insert(assignment.value);
     for (LoweredNode& node : nodes) {
+      const std::vector<ValueId> outputs = node.outputs;
       if (node.op->is_alias()) {
         const Layout& stored = program_.value(node.inputs[0]).layout;
         alias(std::move(node), stored ? stored->viewed_as(program_.value(node.outputs[0]).spec) : nullptr);
@@ -38,6 +41,9 @@ class LayoutPass {
         alias(std::move(node), turned);
       } else {
         prepare(std::move(node));
+      }
+      for (const ValueId id : outputs) {  // at once: what waits for the variable goes on beside the nodes that follow
+        if (assigned.contains(id)) in_layout(id, nullptr);
       }
     }
     for (LoweredAssignment& assignment : program_.assignments) {

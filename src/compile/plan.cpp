@@ -91,7 +91,7 @@ class Planner {
   [[nodiscard]] bool may_overwrite(const LoweredAssignment& assignment, const Made& made) const {
     if (made.node < 0) return false;
     const LoweredNode& node = program_.nodes[static_cast<std::size_t>(made.node)];
-    if (!node.op || last_read_[static_cast<std::size_t>(assignment.variable)] > made.node) return false;
+    if (last_read_[static_cast<std::size_t>(assignment.variable)] > made.node) return false;
     return in_place_or_unread(node, made.output, assignment.variable);
   }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compile/fake_device.hpp"
+#include "concord/compile/plan.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -149,7 +150,7 @@ TEST_CASE("consumers that want one layout share one reorder, others have their o
   check_layouts(program);
 }
 
-TEST_CASE("variables, inputs and assigned values are row-major", "[compile]") {
+TEST_CASE("variables, inputs and assigned values are row-major, and ready as early as they can be", "[compile]") {
   Graph graph;
   const Value x = graph.input("x", kMatrix);
   const Value w = variable(graph, "w");
@@ -160,12 +161,17 @@ TEST_CASE("variables, inputs and assigned values are row-major", "[compile]") {
   FakeDevice device;
   device.rules["matmul"] = all("blocked");
   const Lowered program = laid_out(graph, std::vector{product}, device);
-  CHECK(operators_of(program) == Names{"reorder", "reorder", "matmul", "relu", "reorder"});
+  CHECK(operators_of(program) == Names{"reorder", "reorder", "matmul", "reorder", "relu"});
   check_layouts(program);
   REQUIRE(program.assignments.size() == 2);
   CHECK(program.value(program.assignments[0].variable).name == "w");
   CHECK(program.value(program.assignments[0].value).name == "product in row-major");
   CHECK(program.value(program.assignments[1].value).name == "plain");
+  const MemoryPlan plan = plan_memory(program, false);
+  CHECK(plan.copies.empty());
+  for (const auto& [assigned, value] : program.assignments) {
+    CHECK(plan.storage[static_cast<std::size_t>(value)].variable == assigned);
+  }
 }
 
 TEST_CASE("an assigned value that a kernel has read row-major is not reordered again", "[compile]") {
