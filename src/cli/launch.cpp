@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -19,6 +18,7 @@
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 #include "concord/device/registry.hpp"
 
 namespace concord::cli {
@@ -41,11 +41,9 @@ struct Nodes {
 
 /// Reads "N" or "MIN:MAX".
 std::optional<Nodes> nodes_of(const std::string& text) {
-  const auto number = [](const std::string& digits) -> std::optional<int> {
-    int value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool is_good = error == std::errc{} && end == digits.data() + digits.size() && value >= 1 && value <= 1024;
-    return is_good ? std::optional(value) : std::nullopt;
+  const auto number = [](const std::string& digits) {
+    const auto value = number_in_text<int>(digits);
+    return value && *value >= 1 && *value <= 1024 ? value : std::nullopt;
   };
   const std::size_t colon = text.find(':');
   const std::optional<int> count = number(colon == std::string::npos ? text : text.substr(colon + 1));

@@ -1,13 +1,16 @@
-// In the store: "node0", "node1", … what each machine brings, in the order of arrival; "end" why the training ended
-// before its time; "failed3" a rank that has failed where others may go on; "done0", … whose ranks have ended, enough
-// of them without a failure; "left0", … who does not need the store any more, or is lost.
+// In the store: "node0", "node1", … what each machine brings, in the order of arrival; "start" the places of those that
+// start; "end" why the training ended before its time; "failed3" a rank that has failed where others may go on;
+// "done0", … whose ranks have ended, enough of them without a failure; "left-ID" who does not need the store any more,
+// or is lost.
 #include "concord/collective/rendezvous.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <random>
+#include <span>
 #include <tuple>
+#include <utility>
 
 #include "concord/collective/gloo.hpp"
 #include "concord/collective/group.hpp"
@@ -16,6 +19,7 @@
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
+#include "concord/core/text.hpp"
 #include "concord/core/version.hpp"
 
 namespace concord::collective {
@@ -27,38 +31,13 @@ using MeetingClock = std::chrono::steady_clock;
 constexpr std::chrono::duration<double> kLastWordsOfMachine{2};
 constexpr std::chrono::milliseconds kNow{0}, kTick{200};  // kTick: between looks at signals
 
-struct Node {
-  std::string version, host, address, nodes;
-  int ranks = 0, least = 0, arrival = 0;
-  bool serves = false;
-};
-
-nlohmann::json json_of(const Node& node) {
-  return {{"version", node.version}, {"host", node.host},   {"address", node.address}, {"machines", node.nodes},
-          {"ranks", node.ranks},     {"least", node.least}, {"serves", node.serves}};
+/// Of a launcher, unlike that of another, also of one that was started again.
+std::string new_id() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
 }
-
-Node node_of(const std::string& text, int arrival) {
-  const nlohmann::json json = parse_json(text, fmt::format("what machine {} says about itself", arrival));
-  CONCORD_CHECK(json.is_object(), ArgumentError, "machine {} does not run Concord", arrival);
-  return {json.value("version", ""),
-          json.value("host", ""),
-          json.value("address", ""),
-          json.value("machines", ""),
-          json.value("ranks", 0),
-          json.value("least", 0),
-          arrival,
-          json.value("serves", false)};
-}
-
-std::string place_of(const Machines& machines) { return fmt::format("{}:{}", machines.host, machines.port); }
-/// As --nodes has it.
-std::string text_of(const Machines& machines) {
-  return machines.fewest > 0 ? fmt::format("{}:{}", machines.fewest, machines.count) : std::to_string(machines.count);
-}
-
-/// Whether so many are enough at the deadline.
-bool may_start_with(const Machines& machines, int come) { return machines.fewest > 0 && come >= machines.fewest; }
+/// It has a text from when the launcher has left.
+std::string left_name(const std::string& id) { return "left-" + id; }
 
 std::string text_of(const Rendezvous::End& end) { return end.by_interrupt ? "interrupt" : "failure " + end.failure; }
 Rendezvous::End end_of(const std::string& text) {
@@ -87,22 +66,6 @@ std::unique_ptr<StoreServer> serve(const Machines& machines) {
 
 }  // namespace
 
-Machines machines_at(const std::string& place, int count, int fewest) {
-  const std::size_t colon = place.rfind(':');
-  Machines machines{count, place.substr(0, colon), 0, fewest};
-  if (machines.host.starts_with('[') && machines.host.ends_with(']'))
-    machines.host = machines.host.substr(1, machines.host.size() - 2);
-  int port = 0;
-  const char* const end = place.data() + place.size();
-  const char* const begin = colon == std::string::npos ? end : place.data() + colon + 1;
-  const auto [stop, error] = std::from_chars(begin, end, port);
-  CONCORD_CHECK(!machines.host.empty() && error == std::errc{} && stop == end && port > 0 && port < 65536,
-                ArgumentError, "\"{}\" is no place for machines to meet; it must be HOST:PORT, such as node0:29400",
-                place);
-  machines.port = static_cast<std::uint16_t>(port);
-  return machines;
-}
-
 std::unique_ptr<Rendezvous> Rendezvous::meet(const Machines& machines, int ranks,
                                              const std::function<bool()>& is_interrupted, int least) {
   std::unique_ptr<Rendezvous> rendezvous(new Rendezvous(machines, serve(machines), least));
@@ -120,16 +83,12 @@ Rendezvous::~Rendezvous() {
     is_over_ = true;
   }
   if (watcher_.joinable()) watcher_.join();
-  if (!store_ || is_store_lost_) return;
+  if (!store_ || !server_) return;  // the end of the connection says that this machine has left
   try {
-    if (!server_)
-      store_->set_deadline(std::min(std::chrono::duration<double>(deadline_seconds()), kLastWordsOfMachine));
-    static_cast<void>(store_->set(fmt::format("left{}", place_), "1"));
-    if (!server_) return;
     const MeetingClock::time_point end = MeetingClock::now() + std::chrono::seconds(5);
-    for (int other = 0; other < machines_.count; ++other) {
+    for (const std::string& id : met_) {
       const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - MeetingClock::now());
-      static_cast<void>(store_->get(fmt::format("left{}", other), std::max(rest, std::chrono::milliseconds(0))));
+      static_cast<void>(store_->get(left_name(id), std::max(rest, std::chrono::milliseconds(0))));
     }
   } catch (const Error&) {  // nobody is left to tell
   }
@@ -147,7 +106,7 @@ bool Rendezvous::arrive(const std::function<bool()>& is_interrupted) {
       CONCORD_CHECK(MeetingClock::now() < end, RankLost,
                     "{}, where the machines of the training meet, cannot be reached for {:g} s: {}. {} must run this "
                     "command too, and let others reach the port",
-                    place_of(machines_), deadline.count(), text.substr(text.rfind(": ") + 2), machines_.host);
+                    machines_.place(), deadline.count(), text.substr(text.rfind(": ") + 2), machines_.host);
       std::this_thread::sleep_for(kTick);
     }
   }
@@ -155,79 +114,93 @@ bool Rendezvous::arrive(const std::function<bool()>& is_interrupted) {
   return true;
 }
 
-std::optional<int> Rendezvous::start_with(int come, bool is_late) {
-  const bool may_start = come == machines_.count || (is_late && may_start_with(machines_, come));
-  if (machines_.fewest == 0) return may_start ? std::optional(come) : std::nullopt;
-  if (may_start) static_cast<void>(store_->set("start", std::to_string(come)));
-  const std::string text = store_->get("start", kNow);
-  if (text.empty()) return std::nullopt;
-  int count = 0;
-  std::from_chars(text.data(), text.data() + text.size(), count);
-  CONCORD_CHECK(place_ < count, NotSupported, "the training at {} has started with {} of {} machines, without this one",
-                place_of(machines_), count, machines_.count);
-  return count;
+Machine Rendezvous::enter(int ranks) {
+  const Machine own{.version = std::string(kVersion),
+                    .host = host_name(),
+                    .address = store_->own_address(),
+                    .machines = machines_.number(),
+                    .id = new_id(),
+                    .ranks = ranks,
+                    .least = least_,
+                    .serves_store = server_ != nullptr};
+  store_->leave_behind(left_name(own.id), "1");  // first: whoever counts this machine sees it leave
+  while (!store_->set(fmt::format("node{}", place_), own.text())) ++place_;
+  return own;
 }
 
-bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) {
-  const std::chrono::duration<double> deadline(deadline_seconds());
-  const auto end = MeetingClock::now() + deadline;
-  const std::string where = place_of(machines_);
-  if (!arrive(is_interrupted)) return false;
-  const Node own{std::string(kVersion), host_name(), store_->own_address(), text_of(machines_), ranks, least_, 0,
-                 server_ != nullptr};
-  while (place_ < machines_.count && !store_->set(fmt::format("node{}", place_), json_of(own).dump())) ++place_;
-  CONCORD_CHECK(place_ < machines_.count, NotSupported,
-                "{} machines have come to {} already, which is all that --nodes says", machines_.count, where);
-  std::vector<Node> nodes;
+void Rendezvous::read_arrivals(std::vector<Machine>& come, const Machine& own) {
   for (;;) {
-    const auto number = static_cast<int>(nodes.size());
-    const std::optional<int> count = start_with(number, MeetingClock::now() > end);
-    if (count && *count <= number) {
-      nodes.resize(static_cast<std::size_t>(*count));
-      break;
-    }
-    const std::string text = store_->get(fmt::format("node{}", number), kTick);
-    if (is_interrupted()) return false;
-    if (text.empty()) {
-      const std::string ended = store_->get("end", std::chrono::milliseconds(0));
-      CONCORD_CHECK(ended.empty(), RankLost, "another machine has ended the training: {}", end_of(ended).failure);
-      CONCORD_CHECK(MeetingClock::now() < end || may_start_with(machines_, number), RankLost,
-                    "{} of {} machines came to {} within {:g} s", number, text_of(machines_), where, deadline.count());
-      continue;
-    }
-    nodes.push_back(node_of(text, number));
-    const Node& other = nodes.back();
-    std::string mismatch;
-    if (other.version != kVersion) {
-      mismatch = fmt::format("{} has version {} of Concord, and {} has version {}; all machines need the same",
-                             own.host, kVersion, other.host, other.version);
-    } else if (other.nodes != own.nodes) {
-      mismatch = fmt::format("{} was started with --nodes {}, and {} with --nodes {}", own.host, own.nodes, other.host,
-                             other.nodes);
-    } else if (other.least != least_) {
-      mismatch = fmt::format("{} was started with --min-ranks {}, and {} with {}; 0 is without it", own.host, least_,
-                             other.host, other.least);
-    }
+    const auto place = static_cast<int>(come.size());
+    const std::string text = store_->get(fmt::format("node{}", place), kNow);
+    if (text.empty()) return;
+    const Machine& machine = come.emplace_back(Machine::of(text, place));
+    if (place != place_) met_.push_back(machine.id);
+    const std::string mismatch = own.mismatch(machine);
     if (mismatch.empty()) continue;
     static_cast<void>(store_->set("end", text_of({.by_interrupt = false, .failure = mismatch})));
     throw NotSupported(mismatch);
   }
-  std::ranges::sort(nodes, {}, [](const Node& node) {
-    return std::tuple(!node.serves, node.host, node.address.size(), node.address, node.arrival);
+}
+
+std::optional<std::vector<int>> Rendezvous::places_of_start(const std::vector<int>& there, bool is_late) {
+  const int enough = is_late && machines_.fewest > 0 ? machines_.fewest : machines_.count;
+  if (std::cmp_greater_equal(there.size(), enough)) {
+    const auto some = std::min(there.size(), static_cast<std::size_t>(machines_.count));
+    static_cast<void>(store_->set("start", nlohmann::json(std::span(there).first(some)).dump()));
+  }
+  const std::string text = store_->get("start", kNow);  // the first decision holds
+  if (text.empty()) return std::nullopt;
+  const auto places = parse_json(text, "the machines that start").get<std::vector<int>>();
+  CONCORD_CHECK(std::ranges::find(places, place_) != places.end(), NotSupported,
+                "the training at {} has started with {} of {} machines, without this one", machines_.place(),
+                places.size(), machines_.count);
+  return places;
+}
+
+bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) {
+  const std::chrono::duration<double> deadline(deadline_seconds());
+  if (!arrive(is_interrupted)) return false;
+  // Not before: a machine that waited for the store now waits for the others as long as the first one does.
+  const auto end = MeetingClock::now() + deadline;
+  const Machine own = enter(ranks);
+  std::vector<Machine> come;
+  for (;;) {
+    const bool is_late = MeetingClock::now() > end;
+    read_arrivals(come, own);
+    std::vector<int> there;
+    const bool may_start = is_late || std::cmp_greater_equal(come.size(), machines_.count);
+    for (const Machine& machine : come) {
+      if (!may_start || !has(left_name(machine.id))) there.push_back(machine.place);
+    }
+    if (const auto places = places_of_start(there, is_late)) {
+      read_arrivals(come, own);
+      std::vector<Machine> starting;
+      for (const int place : *places) starting.push_back(come.at(static_cast<std::size_t>(place)));
+      number_ranks(std::move(starting));
+      return true;
+    }
+    const std::string ended = store_->get("end", kNow);
+    CONCORD_CHECK(ended.empty(), RankLost, "another machine has ended the training: {}", end_of(ended).failure);
+    CONCORD_CHECK(!is_late, RankLost, "{} of {} machines came to {} within {:g} s", there.size(), machines_.number(),
+                  machines_.place(), deadline.count());
+    if (is_interrupted()) return false;
+    static_cast<void>(store_->get(fmt::format("node{}", come.size()), kTick));
+  }
+}
+
+void Rendezvous::number_ranks(std::vector<Machine> machines) {
+  std::ranges::sort(machines, {}, [](const Machine& one) {
+    return std::tuple(!one.serves_store, one.host, one.address.size(), one.address, one.place);
   });
-  server_done_ = fmt::format("done{}", nodes[0].arrival);
-  for (const Node& node : nodes) {
-    if (node.arrival == place_) first_rank_ = ranks_;
-    ranges_.push_back({node.arrival, ranks_, node.ranks});
-    ranks_ += node.ranks;
+  server_done_ = fmt::format("done{}", machines[0].place);
+  for (const Machine& machine : machines) {
+    if (machine.place == place_) first_rank_ = ranks_;
+    ranges_.push_back({machine.place, ranks_, machine.ranks, machine.id});
+    ranks_ += machine.ranks;
   }
-  machines_.count = static_cast<int>(nodes.size());
-  if (machines_.fewest > 0 && least_ == 0) {
-    std::ranges::sort(nodes, {}, &Node::ranks);
-    for (int i = 0; i < machines_.fewest; ++i) least_ += nodes[static_cast<std::size_t>(i)].ranks;
-  }
-  store_->leave_behind(fmt::format("left{}", place_), "1");
-  return true;
+  if (machines_.fewest == 0 || least_ > 0) return;
+  std::ranges::sort(machines, {}, &Machine::ranks);
+  for (int i = 0; i < machines_.fewest; ++i) least_ += machines[static_cast<std::size_t>(i)].ranks;
 }
 
 void Rendezvous::watch() {
@@ -249,7 +222,6 @@ void Rendezvous::watch() {
       if (is_over_) return;
     }
   } catch (const Error&) {
-    is_store_lost_ = true;
     if (!is_server_done)
       hear({.by_interrupt = false,
             .failure = fmt::format("{}, where the machines meet, has left the training or cannot be reached",
@@ -272,8 +244,7 @@ std::optional<std::string> Rendezvous::missed_elsewhere() {
   try {
     const std::string rank = store_->get(lost_rank_name(kFirstGroup), kNow);
     if (rank.empty()) return std::nullopt;
-    int number = 0;
-    std::from_chars(rank.data(), rank.data() + rank.size(), number);
+    const int number = number_in_text<int>(rank).value_or(0);
     const auto own = std::ranges::find(ranges_, place_, &Range::place);
     if (number >= own->first && number < own->first + own->ranks) return std::nullopt;
     return store_->get(lost_name(kFirstGroup), kNow);
@@ -288,7 +259,7 @@ int Rendezvous::ranks_without(int rank) {
     static_cast<void>(store_->set(fmt::format("failed{}", rank), "1"));
     int left = 0;
     for (const Range& range : ranges_) {
-      if (has(fmt::format("left{}", range.place)) && !has(fmt::format("done{}", range.place))) continue;
+      if (has(left_name(range.id)) && !has(fmt::format("done{}", range.place))) continue;
       for (int other = range.first; other < range.first + range.ranks; ++other) {
         if (!has(fmt::format("failed{}", other))) ++left;
       }
@@ -314,10 +285,10 @@ void Rendezvous::finish(const std::function<bool()>& is_interrupted) {
   const auto end = MeetingClock::now() + std::chrono::duration<double>(deadline_seconds());
   try {
     static_cast<void>(store_->set(fmt::format("done{}", place_), "1"));
-    for (int other = 0; other < machines_.count && !told() && !is_interrupted();) {
+    for (auto other = ranges_.begin(); other != ranges_.end() && !told() && !is_interrupted();) {
       if (least_ == 0 && MeetingClock::now() > end) return;
-      const bool is_done = !store_->get(fmt::format("done{}", other), kTick).empty();
-      if (is_done || has(fmt::format("left{}", other))) ++other;
+      const bool is_done = !store_->get(fmt::format("done{}", other->place), kTick).empty();
+      if (is_done || has(left_name(other->id))) ++other;
     }
   } catch (const RankLost&) {  // the watcher says so
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,71 +11,76 @@
 #include <thread>
 #include <vector>
 
+#include "concord/collective/machines.hpp"
 #include "concord/collective/store.hpp"
 
 namespace concord::collective {
 
-/// The machines of one training.
-struct Machines {
-  int count = 1;
-  std::string host;  // the machine that serves the store
-  std::uint16_t port = 0;
-  int fewest = 0;  // so many start at the deadline, if `count` have not come; 0: all or none
-};
-
-/// Reads "HOST:PORT". Throws ArgumentError.
-[[nodiscard]] Machines machines_at(const std::string& place, int count, int fewest = 0);
-
-/// One launcher among those of all machines.
+/// The launcher of this machine, among those of all machines.
 class Rendezvous {
  public:
-  /// Serves the store if the host is this machine, and waits for the other machines. Null if `is_interrupted` says so.
-  /// `least`: of all ranks, with so many the training goes on when others are lost; 0: with as many as the fewest
-  /// machines may bring, if Machines::fewest is set, else with all only. Throws RankLost if they do not come within the
-  /// deadline, NotSupported for machines that do not fit together and one that comes too late, and IoError for a port
-  /// that is in use and a host that does not exist.
+  /// Meets the launchers of the other machines. If the host is this machine, serves the store. Waits until all machines
+  /// have come; at the deadline Machines::fewest are enough. A launcher that has come and ended before the start does
+  /// not count. Returns null if `is_interrupted` returns true.
+  /// `least`: the training goes on while so many ranks are left, counted over all machines. 0: as many as the fewest
+  /// machines bring; all, if Machines::fewest is 0.
+  /// Throws RankLost if too few machines come within the deadline; NotSupported if the machines differ in their version
+  /// or options, and on a machine that comes after the start; IoError if the port is in use or the host is unknown.
   [[nodiscard]] static std::unique_ptr<Rendezvous> meet(const Machines& machines, int ranks,
                                                         const std::function<bool()>& is_interrupted, int least = 0);
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
   ~Rendezvous();
 
-  /// The machine with the store has the first ranks; the others follow in the order of their names and addresses.
+  /// The number of the first rank of this machine. Rank 0 is on the machine that serves the store. The other machines
+  /// follow in the order of their names and addresses.
   [[nodiscard]] int first_rank() const { return first_rank_; }
-  [[nodiscard]] int ranks() const { return ranks_; }  // of all machines
+  /// Of all machines.
+  [[nodiscard]] int ranks() const { return ranks_; }
+  /// The training goes on while so many ranks are left. 0: only with all.
   [[nodiscard]] int least() const { return least_; }
 
-  /// What ended the training before its time.
+  /// Why the training ended before its time.
   struct End {
     bool by_interrupt = false;
     std::string failure;  // "rank 3 (opencl:0 on node-b) ended with exit code 1"
   };
-  /// Tells the other machines. Returns what all machines name: the first end that one of them told.
+  /// Tells the other machines why this one ends. If another machine was first, returns what that one told; so all
+  /// machines name the same reason.
   End tell(const End& end);
-  /// What another machine has told, if any, or that the store is gone.
+  /// What another machine told, or that the store is gone. Nothing while the training goes on.
   [[nodiscard]] std::optional<End> told() const;
-  /// What the ranks say of one of another machine that they missed first, in a training that does not go on without it.
+  /// For a training that does not go on without a lost rank: the message about the rank that was missed first, if it is
+  /// on another machine.
   [[nodiscard]] std::optional<std::string> missed_elsewhere();
-  /// A rank of this machine has failed. Returns how many are left on all machines; 0 if the store is gone.
+  /// Enters that a rank of this machine has failed. Returns how many ranks are left on all machines; 0 if the store is
+  /// gone.
   [[nodiscard]] int ranks_without(int rank);
-  /// What the ranks have told of who goes on (survivors_name), if they have.
+  /// The list of the ranks that go on after the loss number `time` (survivors_name), once they have agreed on it.
   [[nodiscard]] std::optional<std::string> survivors(int time) const;
-  /// After the ranks of this machine have ended without a failure: waits for those of the others, until the deadline or
-  /// `is_interrupted`; where they may go on without this machine's, as long as they run.
+  /// Call this after the ranks of this machine have ended without a failure. Waits until those of the other machines
+  /// have ended too, at most for the deadline or until `is_interrupted`. If they may go on without the ranks of this
+  /// machine, waits as long as they run.
   void finish(const std::function<bool()>& is_interrupted);
 
  private:
   /// A machine of the training, and its ranks.
   struct Range {
     int place = 0, first = 0, ranks = 0;
+    std::string id;
   };
   Rendezvous(const Machines& machines, std::unique_ptr<StoreServer> server, int least);
-  /// Returns false if it was interrupted, as the others.
+  /// Waits for the start, and numbers the ranks. Returns false if it was interrupted, as `arrive` does.
   [[nodiscard]] bool gather(int ranks, const std::function<bool()>& is_interrupted);
   /// Connects to the store.
   [[nodiscard]] bool arrive(const std::function<bool()>& is_interrupted);
-  /// After `come` machines have come: the number of machines that start, if it is decided.
-  [[nodiscard]] std::optional<int> start_with(int come, bool is_late);
+  /// Enters this machine, and sets its place.
+  [[nodiscard]] Machine enter(int ranks);
+  /// Adds to `come` the machines that have come since. Ends the training if one differs from `own` where it must not.
+  void read_arrivals(std::vector<Machine>& come, const Machine& own);
+  /// The places of the machines that start, once this is decided. `there`: the places of those that have come.
+  [[nodiscard]] std::optional<std::vector<int>> places_of_start(const std::vector<int>& there, bool is_late);
+  void number_ranks(std::vector<Machine> machines);
   void watch();
   /// Whether the store has this text now.
   [[nodiscard]] bool has(const std::string& name);
@@ -84,7 +88,8 @@ class Rendezvous {
   Machines machines_;
   std::unique_ptr<StoreServer> server_;
   std::unique_ptr<Store> store_;
-  int place_ = 0;  // in the order of arrival
+  int place_ = 0;                 // in the order of arrival
+  std::vector<std::string> met_;  // the ids of the machines that have come, with this one
   int first_rank_ = 0, ranks_ = 0, least_ = 0;
   std::vector<Range> ranges_;
   std::string server_done_;  // the name of its text
@@ -93,7 +98,6 @@ class Rendezvous {
   std::optional<End> told_;
   std::vector<std::string> survivors_;
   bool is_over_ = false;
-  bool is_store_lost_ = false;  // of the watcher until its end
   std::thread watcher_;
 };
 

@@ -1,8 +1,10 @@
 // The protocol: the client writes "set NAME SIZE\n" and the text, and the server answers "new\n" or "old\n"; or the
 // client writes "get NAME MILLISECONDS\n", and the server answers "SIZE\n" and the text, "0\n" after that time. With
-// "will NAME SIZE\n" and a text, which is answered by "new\n", that text is set when the connection ends.
+// "will NAME SIZE\n" and a text, which is answered by "new\n", that text is set when the connection ends, also while a
+// `get` waits.
 #include "concord/collective/store.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,10 +13,14 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <condition_variable>
+#include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <boost/asio/write.hpp>
 #include <istream>
-#include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -40,6 +46,9 @@ bool read_text(std::istream& stream, std::size_t size, std::string& text) {
   return bool(stream.read(text.data(), static_cast<std::streamsize>(size)));
 }
 
+/// A child process, which this one may start, must not keep the connection open.
+void keep_from_children(int socket) { ::fcntl(socket, F_SETFD, FD_CLOEXEC); }
+
 /// Lets the system end the connection when the other machine does not answer for the time: it asks by itself.
 void end_when_silent(tcp::socket& socket, std::chrono::duration<double> time) {
   const int seconds = static_cast<int>(std::clamp(time.count(), 2.0, 3600.0));
@@ -56,90 +65,162 @@ void end_when_silent(tcp::socket& socket, std::chrono::duration<double> time) {
 
 }  // namespace
 
+/// The texts of a server, and its clients, all in one thread. It always reads from every client, so it notices at once
+/// that a connection is lost.
 struct StoreServer::State {
   explicit State(const tcp::endpoint& place)
-      : patience(deadline_seconds()), acceptor(context), texts{{kGreeting, std::string(kVersion)}} {
+      : patience(deadline_seconds()), texts{{kGreeting, std::string(kVersion)}}, acceptor(context) {
     boost::system::error_code error;
     acceptor.open(place.protocol());
+    keep_from_children(acceptor.native_handle());
     acceptor.set_option(tcp::acceptor::reuse_address(true));
     acceptor.bind(place, error);
     if (!error) acceptor.listen(boost::asio::socket_base::max_listen_connections, error);
     CONCORD_CHECK(!error, IoError, "port {} cannot be opened for the processes of a training: {}", place.port(),
                   error.message());
+    port = acceptor.local_endpoint().port();
     accept();
-    listener = std::thread([this] { context.run(); });
+    thread = std::thread([this] { context.run(); });
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
     context.stop();
-    listener.join();
-    {
-      const std::lock_guard lock(mutex);
-      is_closing = true;
-      boost::system::error_code ignored;
-      for (tcp::iostream& client : clients) client.socket().shutdown(tcp::socket::shutdown_both, ignored);
-    }
-    changed.notify_all();
-    for (std::thread& thread : threads) thread.join();
+    thread.join();
   }
 
   void accept() {
     acceptor.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
       if (error) return;
-      const std::lock_guard lock(mutex);
-      socket.set_option(tcp::no_delay(true));
+      boost::system::error_code ignored;  // it may have hung up already
+      socket.set_option(tcp::no_delay(true), ignored);
+      keep_from_children(socket.native_handle());
       end_when_silent(socket, patience);
-      tcp::iostream& client = clients.emplace_back(std::move(socket));
-      threads.emplace_back([this, &client] { serve(client); });
+      std::make_shared<Client>(*this, std::move(socket))->read_command();
       accept();
     });
   }
 
-  void serve(tcp::iostream& client) {
-    std::vector<std::pair<std::string, std::string>> wills;
-    answer(client, wills);
+  /// Returns whether the text is new. `answer_waiting` then tells those that wait for it.
+  bool enter(const std::string& name, const std::string& text) {
     const std::lock_guard lock(mutex);
-    for (auto& [name, text] : wills) texts.emplace(std::move(name), std::move(text));
-    changed.notify_all();
+    return texts.emplace(name, text).second;
+  }
+  void answer_waiting(const std::string& name) {
+    const auto [first, last] = waiting.equal_range(name);
+    std::vector<std::shared_ptr<Client>> clients;
+    for (auto one = first; one != last; ++one) clients.push_back(one->second);
+    waiting.erase(first, last);
+    for (const std::shared_ptr<Client>& client : clients) client->answer_get(texts.at(name));
   }
 
-  /// Until the client hangs up.
-  void answer(tcp::iostream& client, std::vector<std::pair<std::string, std::string>>& wills) {
-    std::string verb, name, text;
-    std::size_t number = 0;
-    while (client >> verb >> name >> number && client.get() == '\n') {
-      if (verb == "set") {
-        if (!read_text(client, number, text)) return;
-        const std::lock_guard lock(mutex);
-        client << (texts.emplace(name, text).second ? "new\n" : "old\n") << std::flush;
-        changed.notify_all();
-      } else if (verb == "will") {
-        if (!read_text(client, number, text)) return;
-        wills.emplace_back(name, text);
-        client << "new\n" << std::flush;
-      } else if (verb == "get") {
-        std::unique_lock lock(mutex);
-        changed.wait_for(lock, std::chrono::milliseconds(number), [&] { return is_closing || texts.contains(name); });
-        const std::string found = texts.contains(name) ? texts[name] : std::string();
-        lock.unlock();
-        client << found.size() << '\n' << found << std::flush;
-      } else {
-        return;
+  /// A connection. Lives as long as something is expected of it.
+  class Client : public std::enable_shared_from_this<Client> {
+   public:
+    Client(State& state, tcp::socket socket)
+        : state_(state), socket_(std::move(socket)), timer_(state.context), input_(2 * kLongestText) {}
+
+    void read_command() {
+      boost::asio::async_read_until(socket_, input_, '\n',
+                                    [self = shared_from_this()](const boost::system::error_code& error, std::size_t) {
+                                      if (error || !self->obey()) self->hang_up();
+                                    });
+    }
+
+    void answer_get(const std::string& text) {
+      awaited_.reset();
+      timer_.cancel();
+      write(fmt::format("{}\n{}", text.size(), text));
+    }
+
+   private:
+    /// Returns false if the client does not keep to the protocol.
+    [[nodiscard]] bool obey() {
+      std::istream stream(&input_);
+      std::string verb, name;
+      std::size_t number = 0;
+      if (awaited_ || !(stream >> verb >> name >> number) || stream.get() != '\n') return false;
+      if (verb == "get") {
+        get(name, std::chrono::milliseconds(std::min<std::size_t>(number, std::size_t{1} << 40U)));
+        read_command();
+        return true;
+      }
+      if ((verb != "set" && verb != "will") || number > kLongestText) return false;
+      const std::size_t missing = number - std::min(number, input_.size());
+      boost::asio::async_read(socket_, input_, boost::asio::transfer_exactly(missing),
+                              [self = shared_from_this(), is_will = verb == "will", name, number](
+                                  const boost::system::error_code& error, std::size_t) {
+                                if (error) return self->hang_up();
+                                std::string text;
+                                std::istream rest(&self->input_);
+                                static_cast<void>(read_text(rest, number, text));
+                                self->enter(is_will, name, text);
+                                self->read_command();
+                              });
+      return true;
+    }
+
+    void enter(bool is_will, const std::string& name, const std::string& text) {
+      if (is_will) wills_.emplace_back(name, text);
+      const bool is_new = is_will || state_.enter(name, text);
+      write(is_new ? "new\n" : "old\n");
+      if (!is_will && is_new) state_.answer_waiting(name);
+    }
+
+    void get(const std::string& name, std::chrono::milliseconds patience) {
+      const auto found = state_.texts.find(name);
+      if (found != state_.texts.end()) return answer_get(found->second);
+      if (patience.count() == 0) return answer_get({});
+      awaited_ = name;
+      state_.waiting.emplace(name, shared_from_this());
+      timer_.expires_after(patience);
+      timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+        const bool is_of_another = self->timer_.expiry() > std::chrono::steady_clock::now();
+        if (error || !self->awaited_ || is_of_another) return;
+        self->wait_no_more();
+        self->answer_get({});
+      });
+    }
+
+    void wait_no_more() {
+      if (!awaited_) return;
+      std::erase_if(state_.waiting, [this](const auto& one) { return one.second.get() == this; });
+      awaited_.reset();
+      timer_.cancel();
+    }
+
+    void write(std::string text) {
+      const auto kept = std::make_shared<std::string>(std::move(text));
+      boost::asio::async_write(socket_, boost::asio::buffer(*kept),
+                               [self = shared_from_this(), kept](const boost::system::error_code&, std::size_t) {});
+    }
+
+    void hang_up() {
+      const std::shared_ptr<Client> self = shared_from_this();
+      wait_no_more();
+      boost::system::error_code ignored;
+      socket_.close(ignored);
+      for (const auto& [name, text] : std::exchange(wills_, {})) {
+        if (state_.enter(name, text)) state_.answer_waiting(name);
       }
     }
-  }
+
+    State& state_;
+    tcp::socket socket_;
+    boost::asio::steady_timer timer_;
+    boost::asio::streambuf input_;
+    std::optional<std::string> awaited_;  // the name of a `get` under way
+    std::vector<std::pair<std::string, std::string>> wills_;
+  };
 
   std::chrono::duration<double> patience;
-  boost::asio::io_context context;
-  tcp::acceptor acceptor;
-  std::thread listener;
-  std::mutex mutex;
-  std::condition_variable changed;
+  std::uint16_t port = 0;
+  mutable std::mutex mutex;  // of `texts`, which only the thread changes
   std::map<std::string, std::string> texts;
-  std::list<tcp::iostream> clients;
-  std::list<std::thread> threads;
-  bool is_closing = false;
+  boost::asio::io_context context;  // its end destroys the clients
+  tcp::acceptor acceptor;
+  std::multimap<std::string, std::shared_ptr<Client>> waiting;  // by the name that they wait for
+  std::thread thread;
 };
 
 StoreServer::StoreServer(Reach reach, std::uint16_t port)
@@ -156,7 +237,7 @@ std::optional<std::string> StoreServer::find(const std::string& name) const {
   return found == state_->texts.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::uint16_t StoreServer::port() const { return state_->acceptor.local_endpoint().port(); }
+std::uint16_t StoreServer::port() const { return state_->port; }
 
 struct Store::Connection {
   std::string host;
@@ -210,6 +291,7 @@ Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double>
     std::this_thread::sleep_for(kPause);
   }
   stream.socket().set_option(tcp::no_delay(true));
+  keep_from_children(stream.socket().native_handle());
   stream.expires_after(kAnswer);
   stream << "get " << kGreeting << " 0\n" << std::flush;
   std::size_t size = 0;

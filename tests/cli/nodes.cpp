@@ -1,14 +1,16 @@
 // Training on several machines by the command. One machine stands for two: each has its own `concord`, and they
 // exchange by TCP.
 #include <signal.h>
-#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "cli/port.hpp"
 #include "cli/process.hpp"
 #include "concord/collective/gloo.hpp"
+#include "concord/collective/rendezvous.hpp"
 #include "concord/io/safetensors.hpp"
 #include "concord_test.hpp"
 
@@ -35,13 +37,16 @@ Arguments lenet(const Arguments& more) {
       {"train", "lenet", "--data", "random,samples=100", "--batch", "12", "--epochs", "2", "--validate", "none"}, more);
 }
 
-/// `launch` of a training that does not end, in which rank 1 does `deed` to itself after some seconds. Its processes
-/// write their numbers into a file.
+/// `launch` of a training that does not end, in which rank 1 does `deed` to itself after some epochs. Its processes
+/// write their numbers into the file `pids`, and their log beside it.
 Arguments launch_with(const std::string& port, const std::string& deed, const std::string& pids) {
-  const std::string script =
-      "echo $$ >>" + pids + "; if [ $RANK = 1 ]; then (sleep 6; " + deed + ") >/dev/null 2>&1 & fi; exec " +
-      command_path() +
-      " train mlp --data random,samples=200 --batch 12 --epochs 100000 --validate none --device cpu --quiet";
+  const std::string log = pids + ".log";
+  const std::string when_trained = "while [ \"$(cat " + log + " 2>/dev/null | wc -l)\" -lt 5 ]; do sleep 0.02; done; ";
+  const std::string script = "echo $$ >>" + pids + "; if [ $RANK = 1 ]; then (" + when_trained + deed +
+                             ") >/dev/null 2>&1 & fi; exec " + command_path() +
+                             " train mlp --data random,samples=200 --batch 12 --epochs 100000 --validate none "
+                             "--device cpu --quiet --log " +
+                             log;
   return with(with({"launch"}, on_nodes(port)), {"--", "sh", "-c", script});
 }
 
@@ -50,6 +55,11 @@ int living(const std::string& pids) {
   int count = 0, pid = 0;
   while (file >> pid) count += ::kill(pid, 0) == 0 ? 1 : 0;
   return count;
+}
+
+bool has_text(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::file_size(file, error) > 0 && !error;
 }
 
 std::map<std::string, std::vector<std::byte>> weights_in(const std::filesystem::path& file) {
@@ -141,8 +151,7 @@ TEST_CASE("a rank that cannot write its checkpoint ends all, which name it", "[c
                                 "--validate", "none", "--quiet", "--checkpoint", place + "/checkpoint", "--log", log},
                                on_nodes(port));
   Process first(command_path(), words, kPatient), second(command_path(), words, kPatient);
-  for (int i = 0; i < 600 && !std::filesystem::exists(place + "/checkpoint"); ++i) ::usleep(100'000);
-  REQUIRE(std::filesystem::exists(place + "/checkpoint"));
+  REQUIRE(wait_until([&] { return std::filesystem::exists(place + "/checkpoint"); }));
   std::filesystem::rename(place, folder / "elsewhere");
   const Ended a = first.finish(), b = second.finish();
   INFO(a.err << "\n--- the other machine\n" << b.err);
@@ -160,9 +169,8 @@ TEST_CASE("an interrupt on one machine ends the training on all", "[cli][collect
   const std::string port = free_port(), pids = folder / "pids";
   const Arguments words = launch_with(port, ":", pids);
   Process first(command_path(), words, kPatient), second(command_path(), words, kPatient);
-  for (int i = 0; i < 300 && living(pids) < 2; ++i) ::usleep(100'000);
+  REQUIRE(wait_until([&] { return has_text(pids + ".log"); }));  // they train, so they catch the signal
   REQUIRE(living(pids) == 2);
-  ::usleep(3'000'000);  // until they catch the signal
   second.send(SIGINT);
   const Ended a = first.finish(), b = second.finish();
   INFO(a.err << "\n--- the other machine\n" << b.err);
@@ -218,11 +226,15 @@ TEST_CASE("a range of machines starts with those that have come", "[cli][collect
     return Arguments{"launch", "--nodes", nodes, "--rendezvous", place, "--devices", "cpu", "--", "sh", "-c", script};
   };
   const std::string says = "echo rank $RANK of $WORLD_SIZE, at least $CONCORD_MIN_RANKS";
-  Process alone(command_path(), launched("1:2", says + "; sleep 6"), hurried);
-  ::usleep(5'000'000);
+  const TemporaryFolder folder;
+  const std::string started = folder / "started", end = folder / "end";
+  const std::string waits = "; touch " + started + "; while [ ! -e " + end + " ]; do sleep 0.02; done";
+  Process alone(command_path(), launched("1:2", says + waits), hurried);
+  REQUIRE(wait_until([&] { return std::filesystem::exists(started); }));
   const Ended late = run_command(launched("1:2", says), hurried);
   CHECK(late.code == 1);
   CHECK_THAT(late.err, contains("the training at " + place + " has started with 1 of 2 machines, without this one"));
+  write_file(end, "");
   const Ended first = alone.finish();
   INFO(first.err);
   CHECK(first.code == 0);
@@ -236,6 +248,40 @@ TEST_CASE("a range of machines starts with those that have come", "[cli][collect
   CHECK(one.code == 0);
   CHECK(two.code == 0);
   CHECK(one.out + two.out == "rank 0 of 2, at least 1\n");  // of the first rank
+}
+
+TEST_CASE("a launcher that was killed before the start is replaced", "[cli][collective][nodes]") {
+  if (!can_train_on_nodes()) return;
+  const TemporaryFolder folder;
+  const std::string place = "127.0.0.1:" + free_port();
+  const auto words = [&](const std::string& script) {
+    return Arguments{"launch", "--nodes", "3", "--rendezvous", place, "--devices", "cpu", "--", "sh", "-c", script};
+  };
+  // Started first, so it serves the meeting and has rank 0.
+  Process first(command_path(), words("echo $WORLD_SIZE"), kPatient);
+  const collective::Machines machines = collective::machines_at(place, 3);
+  std::unique_ptr<collective::Store> store;
+  REQUIRE(wait_until([&] {
+    try {
+      store = std::make_unique<collective::Store>(machines.host, machines.port, std::chrono::seconds(60));
+    } catch (const RankLost&) {
+    }
+    return store != nullptr;
+  }));
+  REQUIRE_FALSE(store->get("node0").empty());
+  {
+    Process killed(command_path(), words("true"), kPatient);
+    REQUIRE_FALSE(store->get("node1").empty());
+  }
+  Process second(command_path(), words("true"), kPatient);
+  REQUIRE_FALSE(store->get("node2").empty());
+  Process third(command_path(), words("true"), kPatient);
+  const Ended a = first.finish(), b = second.finish(), c = third.finish();
+  INFO(a.err << "\n--- " << b.err << "\n--- " << c.err);
+  CHECK(a.code == 0);
+  CHECK(b.code == 0);
+  CHECK(c.code == 0);
+  CHECK(a.out == "3\n");
 }
 
 TEST_CASE("a training starts on one of a range of machines", "[cli][collective][nodes]") {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -42,6 +43,9 @@ class Process {
   int err_ = -1;
   std::string err_text_;
 };
+
+/// Waits until `is_true`, at most a minute. Returns whether it is.
+[[nodiscard]] bool wait_until(const std::function<bool()>& is_true);
 
 /// Whether there is a program `concord`: that of the build, or $CONCORD_PROGRAM. Reports the test as skipped otherwise.
 [[nodiscard]] bool command_is_there();

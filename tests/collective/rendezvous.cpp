@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
 #include <memory>
 #include <thread>
 
 #include "concord/collective/interfaces.hpp"
 #include "concord/core/version.hpp"
 #include "concord_test.hpp"
+#include "setting.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -25,8 +27,24 @@ const auto never = [] { return false; };
 /// A port that was free a moment ago.
 std::uint16_t free_port() { return StoreServer(StoreServer::Reach::this_machine, 0).port(); }
 
-collective::Machines local(int count, std::uint16_t port) {
-  return collective::machines_at("127.0.0.1:" + std::to_string(port), count);
+collective::Machines local(int count, std::uint16_t port, int fewest = 0) {
+  return collective::machines_at("127.0.0.1:" + std::to_string(port), count, fewest);
+}
+
+/// What a machine with one rank enters.
+std::string entry(const std::string& machines, const std::string& more = {}) {
+  return fmt::format(R"({{"version": "{}", "host": "b", "machines": "{}", "ranks": 1{}}})", kVersion, machines, more);
+}
+
+/// Calls `meet` in a thread of its own, and returns its ranks, or the message of its error.
+std::future<std::string> ranks_of(const collective::Machines& machines) {
+  return std::async(std::launch::async, [machines] {
+    try {
+      return std::to_string(Rendezvous::meet(machines, 1, never)->ranks());
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  });
 }
 
 }  // namespace
@@ -85,7 +103,11 @@ TEST_CASE("a machine with another version, and one too many, are refused", "[col
   CHECK_THROWS_WITH(Rendezvous::meet(local(2, server.port()), 1, never),
                     contains("old-one has version 0.0.1") && contains("all machines need the same"));
   CHECK_THAT(store.get("end"), contains("old-one has version 0.0.1"));  // for the other machine
-  CHECK_THROWS_WITH(Rendezvous::meet(local(2, server.port()), 1, never), contains("2 machines have come"));
+  const StoreServer other(StoreServer::Reach::this_machine, 0);
+  Store full("127.0.0.1", other.port(), std::chrono::seconds(5));
+  for (const char* name : {"node0", "node1"}) REQUIRE(full.set(name, entry("2")));
+  CHECK_THROWS_WITH(Rendezvous::meet(local(2, other.port()), 1, never),
+                    contains("has started with 2 of 2 machines, without this one"));
 }
 
 TEST_CASE("machines that may go on without ranks count those that are left", "[collective]") {
@@ -120,10 +142,56 @@ TEST_CASE("machines that may go on without ranks count those that are left", "[c
   machines[1].reset();
 }
 
+TEST_CASE("a launcher that has left before the start does not count", "[collective]") {
+  const StoreServer server(StoreServer::Reach::this_machine, 0);
+  Store store("127.0.0.1", server.port(), std::chrono::seconds(60));
+  {  // killed before the others have come
+    Store killed("127.0.0.1", server.port(), std::chrono::seconds(5));
+    killed.leave_behind("left-killed", "1");
+    REQUIRE(killed.set("node0", entry("2", R"(, "id": "killed")")));
+  }
+  REQUIRE(store.get("left-killed") == "1");
+  // Interrupted while it waits.
+  CHECK_FALSE(Rendezvous::meet(local(2, server.port()), 1,
+                               [&] { return !store.get("node1", std::chrono::milliseconds(0)).empty(); }));
+  auto first = ranks_of(local(2, server.port()));
+  REQUIRE_FALSE(store.get("node2").empty());
+  auto second = ranks_of(local(2, server.port()));
+  CHECK(first.get() == "2");
+  CHECK(second.get() == "2");
+  CHECK(store.get("start") == "[2,3]");
+}
+
+TEST_CASE("at the deadline of a range, those that have left do not count", "[collective]") {
+  const Setting deadline("CONCORD_DEADLINE", "1");
+  const StoreServer server(StoreServer::Reach::this_machine, 0);
+  Store store("127.0.0.1", server.port(), std::chrono::seconds(60));
+  REQUIRE(store.set("node0", entry("2:3", R"(, "id": "lost")")));
+  REQUIRE(store.set("left-lost", "1"));
+  CHECK(ranks_of(local(3, server.port(), 2)).get() ==
+        fmt::format("1 of 2:3 machines came to 127.0.0.1:{} within 1 s", server.port()));
+}
+
+TEST_CASE("a machine that reaches the store late waits for the others as long as the first one", "[collective]") {
+  const Setting deadline("CONCORD_DEADLINE", "2");
+  const std::uint16_t port = free_port();
+  int looks = 0;
+  std::future<std::string> other;
+  const auto one = Rendezvous::meet(local(2, port), 1, [&] {
+    // Before it reaches the store, a whole deadline passes. The other one comes after it.
+    if (++looks == 1) CHECK_THAT(ranks_of(local(2, free_port())).get(), contains("1 of 2 machines came"));
+    if (looks == 2) other = ranks_of(local(2, port));
+    return false;
+  });
+  CHECK(one->ranks() == 2);
+  CHECK(other.get() == "2");
+}
+
 TEST_CASE("machines with other numbers of least ranks are refused", "[collective]") {
   const StoreServer server(StoreServer::Reach::this_machine, 0);
   Store store("127.0.0.1", server.port(), std::chrono::seconds(5));
-  REQUIRE(store.set("node0", fmt::format(R"({{"version": "{}", "host": "b", "machines": "2", "ranks": 1}})", kVersion)));
+  REQUIRE(
+      store.set("node0", fmt::format(R"({{"version": "{}", "host": "b", "machines": "2", "ranks": 1}})", kVersion)));
   CHECK_THROWS_WITH(Rendezvous::meet(local(2, server.port()), 1, never, 2),
                     contains("--min-ranks 2, and b with 0; 0 is without it"));
 }
