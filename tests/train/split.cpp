@@ -6,6 +6,7 @@
 #include "concord/train/trainer.hpp"
 #include "files.hpp"
 #include "train/small_training.hpp"
+#include "train/training_result.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -13,35 +14,27 @@ using collective::GroupPtr;
 
 namespace {
 
-struct Result {
-  std::map<std::string, std::vector<float>> weights;
-  double loss = 0;
-  std::int64_t steps = 0;
-};
+/// Up to rounding.
+void check_same(const TrainingResult& one, const TrainingResult& other) {
+  CHECK(other.steps == one.steps);
+  check_close(one, other, 2e-5);
+}
 
 nn::Sequential plain_net() { return nn::Sequential{nn::Linear{6, 16}, nn::ReLU{}, nn::Linear{16, 3}}; }
 
-Result trained(const std::string& device, const TrainerOptions& options, const Dataset& data, const FitOptions& fit,
-               const std::filesystem::path& resumed = {}, int fits = 1) {
+TrainingResult trained(const std::string& device, const TrainerOptions& options, const Dataset& data,
+                       const FitOptions& fit, const std::filesystem::path& resumed = {}, int fits = 1) {
   const loss::CrossEntropy weighted{.weights = {1, 3, 0.5F}, .ignore_index = -100};
   Trainer trainer{plain_net(), weighted, optim::Adam{.lr = 0.01}, Device::open(device), options};
   if (!resumed.empty()) trainer.resume(resumed);
-  Result result;
   for (int i = 1; i < fits; ++i) static_cast<void>(trainer.fit(data, fit));
   const History history = trainer.fit(data, fit);
-  if (!history.epochs.empty()) result.loss = history.epochs.back().loss;
-  result.steps = trainer.steps_done();
-  for (const std::string& name : trainer.variables()->persistent_names()) {
-    const Tensor tensor = trainer.variables()->read(name);
-    if (tensor.dtype() != DType::f32 || name.starts_with("train.")) continue;
-    result.weights[name] = {tensor.values<float>().begin(), tensor.values<float>().end()};
-  }
-  return result;
+  return result_of(trainer, history);
 }
 
-std::vector<Result> on_several(const std::vector<std::string>& devices, const TrainerOptions& options,
-                               const Dataset& data, const FitOptions& fit) {
-  std::vector<Result> results(devices.size());
+std::vector<TrainingResult> on_several(const std::vector<std::string>& devices, const TrainerOptions& options,
+                                       const Dataset& data, const FitOptions& fit) {
+  std::vector<TrainingResult> results(devices.size());
   const auto errors = on_ranks(static_cast<int>(devices.size()), [&](const GroupPtr& group) {
     TrainerOptions own = options;
     own.group = group;
@@ -50,17 +43,6 @@ std::vector<Result> on_several(const std::vector<std::string>& devices, const Tr
   });
   REQUIRE(errors == std::vector<std::string>(devices.size()));
   return results;
-}
-
-void check_close(const Result& one, const Result& other) {
-  CHECK(other.steps == one.steps);
-  CHECK(other.loss == Approx(one.loss).epsilon(1e-5));
-  for (const auto& [name, values] : one.weights) {
-    const auto found = other.weights.find(name);
-    if (found == other.weights.end()) continue;  // of the joining of batches
-    INFO(name);
-    for (std::size_t i = 0; i < values.size(); ++i) CHECK(found->second[i] == Approx(values[i]).margin(2e-5));
-  }
 }
 
 Dataset data_with_ignored_labels(std::int64_t samples) {
@@ -102,9 +84,10 @@ TEST_CASE("ranks that split a batch have the result of the whole batch", "[train
       INFO(id << ", " << samples << " samples");
       const Dataset data = data_with_ignored_labels(samples);
       const FitOptions whole{.epochs = 2, .batch = 16}, part{.epochs = 2, .batch = 8};
-      const Result one = trained(id, {.seed = 4}, data, whole);
-      const std::vector<Result> two = on_several({id, id}, {.seed = 4, .split = {.shares = {3, 1}}}, data, part);
-      check_close(one, two[0]);
+      const TrainingResult one = trained(id, {.seed = 4}, data, whole);
+      const std::vector<TrainingResult> two =
+          on_several({id, id}, {.seed = 4, .split = {.shares = {3, 1}}}, data, part);
+      check_same(one, two[0]);
       CHECK(two[0].weights == two[1].weights);
       CHECK(on_several({id, id}, {.seed = 4, .split = {.shares = {3, 1}}}, data, part)[0].weights == two[0].weights);
     }
@@ -115,14 +98,14 @@ TEST_CASE("ranks that split batches accumulate, and split by speed", "[train][co
   const std::string id = devices()[0]->info().id;
   const Dataset data = data_with_ignored_labels(101);
   const FitOptions whole{.epochs = 2, .batch = 16}, part{.epochs = 2, .batch = 8};
-  const Result one = trained(id, {.seed = 4, .accumulate = 2}, data, whole);
-  check_close(one, on_several({id, id}, {.seed = 4, .accumulate = 2, .split = {.shares = {1, 2}}}, data, part)[0]);
+  const TrainingResult one = trained(id, {.seed = 4, .accumulate = 2}, data, whole);
+  check_same(one, on_several({id, id}, {.seed = 4, .accumulate = 2, .split = {.shares = {1, 2}}}, data, part)[0]);
   std::vector<std::string> ids;  // of different speed
   for (const DevicePtr& device : devices()) ids.push_back(device->info().id);
   if (ids.size() == 1) ids.push_back(id);
   const FitOptions of_all{.epochs = 2, .batch = 8 * static_cast<std::int64_t>(ids.size())};
-  const std::vector<Result> mixed = on_several(ids, {.seed = 4, .split = {.by_speed = true}}, data, part);
-  check_close(trained(id, {.seed = 4}, data, of_all), mixed[0]);
+  const std::vector<TrainingResult> mixed = on_several(ids, {.seed = 4, .split = {.by_speed = true}}, data, part);
+  check_same(trained(id, {.seed = 4}, data, of_all), mixed[0]);
   CHECK(mixed[0].weights == mixed[1].weights);
 }
 
@@ -132,27 +115,27 @@ TEST_CASE("a checkpoint of a split training continues with another split and on 
   const std::string id = devices()[0]->info().id;
   const Dataset data = data_with_ignored_labels(101);
   const FitOptions whole{.epochs = 2, .batch = 16};
-  const Result one = trained(id, {.seed = 4}, data, whole);
+  const TrainingResult one = trained(id, {.seed = 4}, data, whole);
   static_cast<void>(on_several({id, id}, {.seed = 4, .split = {.shares = {3, 1}}}, data,
                                {.epochs = 2, .batch = 8, .checkpoint = file, .max_steps = 3}));
-  check_close(one, trained(id, {.seed = 4}, data, whole, file));
-  std::vector<Result> resumed(2);
+  check_same(one, trained(id, {.seed = 4}, data, whole, file));
+  std::vector<TrainingResult> resumed(2);
   const auto errors = on_ranks(2, [&](const GroupPtr& group) {
     resumed[static_cast<std::size_t>(group->rank())] =
         trained(id, {.seed = 4, .group = group, .split = {.shares = {1, 4}}}, data, {.epochs = 2, .batch = 8}, file);
   });
   CHECK(errors == std::vector<std::string>(2));
-  check_close(one, resumed[1]);
+  check_same(one, resumed[1]);
 }
 
 TEST_CASE("ranks that are left keep their proportions and the batch", "[train][collective]") {
   const std::string id = devices()[0]->info().id;
   const Dataset data = data_with_ignored_labels(101);
   const FitOptions part{.epochs = 3, .batch = 8};
-  const Result one = trained(id, {.seed = 4}, data, {.epochs = 3, .batch = 24}, {}, 2);
+  const TrainingResult one = trained(id, {.seed = 4}, data, {.epochs = 3, .batch = 24}, {}, 2);
   const TrainerOptions options{.seed = 4, .split = {.shares = {2, 1, 1}}, .min_ranks = 1};
   for (const int most : {2, 1}) {  // of ranks that are left: rank 0 and 2, or rank 0 alone
-    std::vector<Result> results(3);
+    std::vector<TrainingResult> results(3);
     const auto errors = on_ranks(3, [&](const GroupPtr& group) {
       FitOptions own_fit = part;
       TrainerOptions own = options;
@@ -167,8 +150,8 @@ TEST_CASE("ranks that are left keep their proportions and the batch", "[train][c
     });
     CHECK(errors[1] == "this rank ends");
     CHECK(errors[0].empty());
-    check_close(one, results[0]);
-    if (most == 2) check_close(one, results[2]);
+    check_same(one, results[0]);
+    if (most == 2) check_same(one, results[2]);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "concord/train/trainer.hpp"
 #include "files.hpp"
 #include "train/small_training.hpp"
+#include "train/training_result.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -14,29 +15,10 @@ using collective::GroupPtr;
 
 namespace {
 
-struct Result {
-  std::map<std::string, std::vector<std::byte>> weights;
-  std::vector<double> losses;
-  std::int64_t steps = 0;
-};
-
 const TrainerOptions kOptions{.seed = 4, .clip = {.norm = 0.5}, .ema_decay = 0.9, .min_ranks = 1};
 
-Result result_of(const Trainer& trainer, const History& history) {
-  Result result{{}, {}, trainer.steps_done()};
-  for (const auto& [name, bytes] : bytes_of(trainer)) {
-    const bool is_weight = name.ends_with("weight") || name.ends_with("bias") || name.starts_with("ema.") ||
-                           name.ends_with(".m") || name.ends_with(".v") || name == optim::kStep;
-    if (is_weight) result.weights[name] = bytes;
-  }
-  for (const EpochReport& epoch : history.epochs) {
-    result.losses.push_back(epoch.loss);
-    if (epoch.validation) result.losses.push_back(epoch.validation->loss);
-  }
-  return result;
-}
-
-Result undisturbed(int accumulate, const Samples& data, const FitOptions& fit, TrainerOptions options = kOptions) {
+TrainingResult undisturbed(int accumulate, const Samples& data, const FitOptions& fit,
+                           TrainerOptions options = kOptions) {
   options.accumulate = accumulate;
   Trainer trainer = small_trainer(devices()[0], options);
   const History history = trainer.fit(data, fit);
@@ -46,9 +28,10 @@ Result undisturbed(int accumulate, const Samples& data, const FitOptions& fit, T
 using Fit = std::function<History(Trainer& trainer, int rank)>;
 
 /// Of each rank that ended without an error; `errors` gets those of the others.
-std::vector<Result> on_several(int size, const Fit& fit, std::vector<std::string>& errors,
-                               const TrainerOptions& options = kOptions, Transport transport = Transport::host) {
-  std::vector<Result> results(static_cast<std::size_t>(size));
+std::vector<TrainingResult> on_several(int size, const Fit& fit, std::vector<std::string>& errors,
+                                       const TrainerOptions& options = kOptions,
+                                       Transport transport = Transport::host) {
+  std::vector<TrainingResult> results(static_cast<std::size_t>(size));
   const auto work = [&](const GroupPtr& group) {
     TrainerOptions own = options;
     own.group = group;
@@ -88,7 +71,7 @@ class EndingSamples final : public Samples {
   mutable std::atomic<int> reads_;
 };
 
-void check_close(const Result& result, const Result& expected) {
+void check_losses(const TrainingResult& result, const TrainingResult& expected) {
   CHECK(result.steps == expected.steps);
   REQUIRE(result.losses.size() == expected.losses.size());
   for (std::size_t i = 0; i < result.losses.size(); ++i) {
@@ -101,7 +84,7 @@ void check_close(const Result& result, const Result& expected) {
 TEST_CASE("the last rank goes on, with the bits of a training that lost none", "[train][collective]") {
   const Dataset data = small_data(101), test = small_data(40, 1);
   const FitOptions fit{.epochs = 3, .batch = 8, .validate = std::make_shared<Dataset>(test)};
-  const Result expected = undisturbed(2, data, fit);
+  const TrainingResult expected = undisturbed(2, data, fit);
   const Transport transport = GENERATE(from_range(transports()));
   for (const int lost : {0, 1}) {
     for (const std::int64_t steps : {0, 6, 13, 24}) {  // of 13 in an epoch
@@ -127,7 +110,7 @@ TEST_CASE("a rank is lost within an update, or in a validation", "[train][collec
   TrainerOptions streamed = kOptions;
   streamed.resident_fraction = 0;
   const FitOptions fit{.epochs = 3, .batch = 8, .validate = std::make_shared<Dataset>(test)};
-  const Result expected = undisturbed(2, data, fit, streamed);
+  const TrainingResult expected = undisturbed(2, data, fit, streamed);
   const auto check = [&](const Fit& run) {
     std::vector<std::string> errors;
     const auto results = on_several(2, run, errors, streamed);
@@ -150,7 +133,7 @@ TEST_CASE("a rank that fails and then writes its files disturbs no other", "[tra
   const Dataset data = small_data(101);
   const Transport transport = GENERATE(from_range(transports()));
   const FitOptions fit{.epochs = 4, .batch = 8};
-  const Result expected = undisturbed(2, data, fit);
+  const TrainingResult expected = undisturbed(2, data, fit);
   const TemporaryFolder folder;
   std::vector<std::string> errors;
   const auto results = on_several(
@@ -185,7 +168,7 @@ TEST_CASE("three of four ranks and two of three go on, up to rounding", "[train]
   const Dataset data = small_data(203);
   const FitOptions fit{.epochs = 3, .batch = 8};
   for (const int size : {3, 4}) {
-    const Result expected = undisturbed(size, data, fit);
+    const TrainingResult expected = undisturbed(size, data, fit);
     std::vector<std::string> errors;
     const auto results = on_several(
         size,
@@ -196,7 +179,7 @@ TEST_CASE("three of four ranks and two of three go on, up to rounding", "[train]
       if (rank == 1) continue;
       INFO("rank " << rank << " of " << size);
       CHECK(errors[static_cast<std::size_t>(rank)].empty());
-      check_close(results[static_cast<std::size_t>(rank)], expected);
+      check_losses(results[static_cast<std::size_t>(rank)], expected);
       CHECK((results[static_cast<std::size_t>(rank)].weights == results[0].weights));
     }
   }
@@ -205,7 +188,7 @@ TEST_CASE("three of four ranks and two of three go on, up to rounding", "[train]
 TEST_CASE("ranks are lost one after the other", "[train][collective]") {
   const Dataset data = small_data(203);
   const FitOptions fit{.epochs = 3, .batch = 8};
-  const Result expected = undisturbed(3, data, fit);
+  const TrainingResult expected = undisturbed(3, data, fit);
   const Transport transport = GENERATE(from_range(transports()));
   std::vector<std::string> errors;
   const auto results = on_several(
@@ -215,7 +198,7 @@ TEST_CASE("ranks are lost one after the other", "[train][collective]") {
       },
       errors, kOptions, transport);
   CHECK(errors == std::vector<std::string>{"", "this rank ends", "this rank ends"});
-  check_close(results[0], expected);
+  check_losses(results[0], expected);
 }
 
 TEST_CASE("a training ends when fewer ranks are left than it needs", "[train][collective]") {

@@ -5,6 +5,7 @@
 #include "concord/ops/all_reduce.hpp"
 #include "concord/train/trainer.hpp"
 #include "train/small_training.hpp"
+#include "train/training_result.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -12,22 +13,8 @@ using collective::GroupPtr;
 
 namespace {
 
-struct Result {
-  std::map<std::string, std::vector<float>> weights;  // and running statistics
-  double loss = 0;
-};
-
-Result result_of(const Trainer& trainer, const History& history) {
-  Result result{{}, history.epochs.back().loss};
-  for (const std::string& name : trainer.variables()->persistent_names()) {
-    const Tensor tensor = trainer.variables()->read(name);
-    if (tensor.dtype() != DType::f32 || name.starts_with("train.")) continue;
-    result.weights[name] = {tensor.values<float>().begin(), tensor.values<float>().end()};
-  }
-  return result;
-}
-
-Result train(const std::string& device, const TrainerOptions& options, const Dataset& data, const FitOptions& fit) {
+TrainingResult train(const std::string& device, const TrainerOptions& options, const Dataset& data,
+                     const FitOptions& fit) {
   // Labels below 0 do not count.
   const loss::CrossEntropy weighted{.weights = {1, 3, 0.5F}, .ignore_index = -100};
   Trainer trainer{image_net(), weighted, optim::Sgd{.lr = 0.1, .momentum = 0.9}, Device::open(device), options};
@@ -35,9 +22,9 @@ Result train(const std::string& device, const TrainerOptions& options, const Dat
   return result_of(trainer, history);
 }
 
-std::vector<Result> on_several(const std::string& device, int size, TrainerOptions options, const Dataset& data,
-                               const FitOptions& fit, Transport transport = Transport::host) {
-  std::vector<Result> results(static_cast<std::size_t>(size));
+std::vector<TrainingResult> on_several(const std::string& device, int size, TrainerOptions options, const Dataset& data,
+                                       const FitOptions& fit, Transport transport = Transport::host) {
+  std::vector<TrainingResult> results(static_cast<std::size_t>(size));
   const auto errors = on_ranks(
       size,
       [&](const GroupPtr& group) {
@@ -57,19 +44,7 @@ Dataset images(std::int64_t samples) {
   return data;
 }
 
-void check_close(const Result& one, const Result& other, double margin) {
-  CHECK(other.loss == Approx(one.loss).margin(margin));
-  for (const auto& [name, values] : one.weights) {
-    INFO(name);
-    const auto found = other.weights.find(name);
-    if (found == other.weights.end()) continue;  // of the joining of batches
-    REQUIRE(found->second.size() == values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) CHECK(found->second[i] == Approx(values[i]).margin(margin));
-  }
-}
-
-/// But for running statistics: a rank that has no batch in a step does not move its own.
-void check_equal_weights(const Result& one, const Result& other) {
+void check_equal_weights(const TrainingResult& one, const TrainingResult& other) {
   for (const auto& [name, values] : one.weights) {
     INFO(name);
     if (name.find("running_") == std::string::npos) CHECK((other.weights.at(name) == values));
@@ -85,17 +60,18 @@ TEST_CASE("synchronised batch norm of ranks is batch norm of the whole batch", "
       INFO(id << ", " << size << " ranks");
       const Dataset data = images(24 * size);
       const FitOptions whole{.epochs = 3, .batch = 8 * size}, part{.epochs = 3, .batch = 8};
-      const Result one = train(id, {.seed = 4}, data, whole);
-      const std::vector<Result> several = on_several(id, size, {.seed = 4, .sync_batch_norm = true}, data, part);
-      for (const Result& rank : several) {
+      const TrainingResult one = train(id, {.seed = 4}, data, whole);
+      const std::vector<TrainingResult> several =
+          on_several(id, size, {.seed = 4, .sync_batch_norm = true}, data, part);
+      for (const TrainingResult& rank : several) {
         check_close(one, rank, 2e-5);
         CHECK(rank.weights == several[0].weights);  // also the running statistics, bit for bit
       }
-      const std::vector<Result> again = on_several(id, size, {.seed = 4, .sync_batch_norm = true}, data, part);
+      const std::vector<TrainingResult> again = on_several(id, size, {.seed = 4, .sync_batch_norm = true}, data, part);
       CHECK(again[0].weights == several[0].weights);
       // Without it the statistics are each rank's own.
-      const std::vector<Result> own = on_several(id, size, {.seed = 4}, data, part);
-      CHECK(std::abs(own[0].loss - one.loss) > 1e-4);
+      const std::vector<TrainingResult> own = on_several(id, size, {.seed = 4}, data, part);
+      CHECK(std::abs(own[0].losses.back() - one.losses.back()) > 1e-4);
     }
   }
 }
@@ -104,10 +80,11 @@ TEST_CASE("a rank without a batch adds nothing to synchronised statistics", "[tr
   // 36 samples: an update of two batches of 8, another, and one of rank 0's batch of 4 alone.
   const std::string id = devices()[0]->info().id;
   const Dataset data = images(36);
-  const Result one = train(id, {.seed = 4}, data, {.epochs = 2, .batch = 16, .shuffle = false});
+  const TrainingResult one = train(id, {.seed = 4}, data, {.epochs = 2, .batch = 16, .shuffle = false});
   const FitOptions part{.epochs = 2, .batch = 8, .shuffle = false};
   for (const Transport transport : transports()) {
-    const std::vector<Result> two = on_several(id, 2, {.seed = 4, .sync_batch_norm = true}, data, part, transport);
+    const std::vector<TrainingResult> two =
+        on_several(id, 2, {.seed = 4, .sync_batch_norm = true}, data, part, transport);
     check_close(one, two[0], 2e-5);
     check_equal_weights(two[0], two[1]);
   }
@@ -119,9 +96,9 @@ TEST_CASE("synchronised batch norm with other weights of the loss on each rank",
   const auto labels = data.labels.values<std::int32_t>();
   for (std::size_t i = 1; i < 7; ++i) labels[i] = -100;    // most of rank 0's first batch
   for (std::size_t i = 24; i < 32; ++i) labels[i] = -100;  // all of rank 1's second batch
-  const Result one = train(id, {.seed = 4}, data, {.epochs = 2, .batch = 16, .shuffle = false});
+  const TrainingResult one = train(id, {.seed = 4}, data, {.epochs = 2, .batch = 16, .shuffle = false});
   const FitOptions part{.epochs = 2, .batch = 8, .shuffle = false};
-  for (const Result& rank : on_several(id, 2, {.seed = 4, .sync_batch_norm = true}, data, part)) {
+  for (const TrainingResult& rank : on_several(id, 2, {.seed = 4, .sync_batch_norm = true}, data, part)) {
     check_close(one, rank, 2e-5);
   }
 }
@@ -131,7 +108,7 @@ TEST_CASE("ranks with synchronised batch norm go on without a lost one", "[train
   const Dataset data = images(96);
   const FitOptions fit{.epochs = 2, .batch = 8};
   const Transport transport = GENERATE(from_range(transports()));
-  std::vector<Result> results(3);
+  std::vector<TrainingResult> results(3);
   const auto errors = on_ranks(
       3,
       [&](const GroupPtr& group) {
@@ -147,8 +124,8 @@ TEST_CASE("ranks with synchronised batch norm go on without a lost one", "[train
       },
       std::chrono::seconds(60), transport);
   CHECK(errors == std::vector<std::string>{"", "", "this rank ends"});
-  CHECK(results[0].loss == results[1].loss);
-  CHECK(std::isfinite(results[0].loss));
+  CHECK(results[0].losses == results[1].losses);
+  CHECK(std::isfinite(results[0].losses[0]));
   check_equal_weights(results[0], results[1]);
 }
 
@@ -172,8 +149,10 @@ TEST_CASE("synchronised batch norm with accumulated batches, and in one process"
   const Dataset data = images(32);
   const FitOptions fit{.epochs = 2, .batch = 8, .shuffle = false};
   // Of 4 batches an update, those of the same turn share their statistics.
-  const std::vector<Result> two = on_several(id, 2, {.seed = 4, .accumulate = 2, .sync_batch_norm = true}, data, fit);
-  const Result one = train(id, {.seed = 4, .accumulate = 2}, data, {.epochs = 2, .batch = 16, .shuffle = false});
+  const std::vector<TrainingResult> two =
+      on_several(id, 2, {.seed = 4, .accumulate = 2, .sync_batch_norm = true}, data, fit);
+  const TrainingResult one =
+      train(id, {.seed = 4, .accumulate = 2}, data, {.epochs = 2, .batch = 16, .shuffle = false});
   check_close(one, two[0], 2e-5);
   CHECK(train(id, {.seed = 4, .sync_batch_norm = true}, data, fit).weights ==
         train(id, {.seed = 4}, data, fit).weights);
