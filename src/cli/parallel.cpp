@@ -86,7 +86,7 @@ void SharingOptions::add(CLI::App& command) {
       .add_option("--gradients", gradients,
                   "Precision in which gradients travel between processes; GPUs that read each other's memory use fp32")
       ->capture_default_str()
-      ->check(one_of({"fp32", "bf16"}));
+      ->check(one_of({"fp32", "bf16", "fp16"}));
 }
 
 void SharingOptions::check(std::size_t devices, int accumulate) const {
@@ -105,7 +105,7 @@ void SharingOptions::apply(TrainerOptions& options) const {
   options.pipeline = parallel.pipeline();
   options.split = shares.get();
   options.sync_batch_norm = sync_batch_norm;
-  options.gradients = gradients == "bf16" ? Precision::bf16 : Precision::fp32;
+  options.gradients = precision_of(gradients);
 }
 
 }  // namespace concord::cli

@@ -6,23 +6,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <vector>
 
-#include "concord/core/bf16.hpp"
+#include "concord/collective/rounding.hpp"
 #include "concord/core/check.hpp"
-#include "concord/core/parallel.hpp"
 #include "concord/core/platform.hpp"
 
 namespace concord::collective {
-
-namespace {
-
-void round_to_bf16(std::span<float> values) {
-  for_blocks(values.size(), [&](std::size_t, std::size_t first, std::size_t count) {
-    for (std::size_t i = first; i < first + count; ++i) values[i] = to_bf16(values[i]);
-  });
-}
-
-}  // namespace
 
 Part part_of(std::size_t elements, int size, int rank) {
   const auto ranks = static_cast<std::size_t>(size);
@@ -36,10 +26,26 @@ void Group::all_reduce(std::span<float> values, std::span<const float> start) {
   all_gather(std::as_writable_bytes(values), sizeof(float));
 }
 
-void Group::all_reduce_bf16(std::span<float> values) {
-  round_to_bf16(values);
-  all_reduce(values);
-  round_to_bf16(values);
+void Group::all_reduce_rounded(std::span<float> values, Precision precision) {
+  float scale = 1;
+  if (precision == Precision::fp16) {
+    std::vector<float> largest(static_cast<std::size_t>(size()));
+    largest[static_cast<std::size_t>(rank())] = largest_magnitude(values);
+    all_gather(std::as_writable_bytes(std::span(largest)), sizeof(float));
+    scale = scale_to_fp16(*std::ranges::max_element(largest), size());
+  }
+  sum_rounded(values, precision, scale);
+}
+
+void Group::sum_rounded(std::span<float> values, Precision precision, float scale) {
+  with_number_of(precision, [&]<class Number>(Number) {
+    std::vector<Number> rounded(values.size());
+    round_scaled(values, scale, std::span(rounded));
+    widen_scaled(std::span<const Number>(rounded), 1, values);
+    all_reduce(values);
+    round_scaled(values, 1, std::span(rounded));
+    widen_scaled(std::span<const Number>(rounded), 1 / scale, values);
+  });
 }
 
 GroupPtr Group::survivors() {

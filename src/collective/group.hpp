@@ -8,6 +8,7 @@
 #include <string>
 
 #include "concord/core/export.hpp"
+#include "concord/core/types.hpp"
 
 namespace CONCORD_PUBLIC concord {
 namespace collective {
@@ -65,9 +66,15 @@ class Group {
 
   /// Replaces `values` by the sum over all ranks, in the order of reduce_scatter.
   virtual void all_reduce(std::span<float> values, std::span<const float> start = {});
-  /// As all_reduce of the values rounded to bfloat16, with sums rounded to it too. Between machines half as many bytes
-  /// travel.
-  virtual void all_reduce_bf16(std::span<float> values);
+  /// As all_reduce of the values rounded to `precision`, bf16 or fp16, with the sums rounded to it too. Between
+  /// machines half as many bytes travel. In fp16 all values are multiplied by a power of two before, and their sums
+  /// divided by it after: the ranks choose it such that the largest finite magnitude of all and its sum stay below
+  /// fp16's limit. NaN and infinities stay. Throws NotSupported for another precision.
+  void all_reduce_rounded(std::span<float> values, Precision precision);
+
+ protected:
+  /// As all_reduce of values[i] · scale, rounded, with the rounded sums divided by `scale`, a power of two.
+  virtual void sum_rounded(std::span<float> values, Precision precision, float scale);
 
  private:
   int rank_, size_;

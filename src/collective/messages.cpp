@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "concord/core/bf16.hpp"
+#include "concord/collective/rounding.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/parallel.hpp"
 
@@ -35,9 +35,6 @@ Part piece_of(Part part, std::size_t done, std::size_t most) {
   return {begin, std::min(begin + most, part.end)};
 }
 
-void round_to(float sum, float& number) { number = sum; }
-void round_to(float sum, Bf16& number) { number = to_bf16(sum); }
-
 /// sums[i] = ((start[i] + terms[0][i]) + terms[1][i]) + … in fp32, rounded at the end; `sums` may be one of the terms.
 template <class Number>
 void sum_in_order(std::span<Number> sums, const float* start, std::span<const Number* const> terms) {
@@ -50,10 +47,8 @@ void sum_in_order(std::span<Number> sums, const float* start, std::span<const Nu
       } else {
         std::copy_n(start + at, some, numbers.begin());
       }
-      for (const Number* const term : terms) {
-        for (std::size_t i = 0; i < some; ++i) numbers[i] += static_cast<float>(term[at + i]);
-      }
-      for (std::size_t i = 0; i < some; ++i) round_to(numbers[i], sums[at + i]);
+      for (const Number* const term : terms) add_run(term + at, numbers.data(), some);
+      round_run(numbers.data(), sums.data() + at, some);
     }
   });
 }
@@ -90,14 +85,13 @@ class MessageGroup final : public Group {
   }
 
   void all_reduce(std::span<float> values, std::span<const float> start) override { sum_on_all(values, start); }
-  void all_reduce_bf16(std::span<float> values) override {
-    rounded_.resize(values.size());
-    for_blocks(values.size(), [&](std::size_t, std::size_t first, std::size_t count) {
-      for (std::size_t i = first; i < first + count; ++i) rounded_[i].bits = bf16_bits(values[i]);
-    });
-    sum_on_all(std::span(rounded_), {});
-    for_blocks(values.size(), [&](std::size_t, std::size_t first, std::size_t count) {
-      for (std::size_t i = first; i < first + count; ++i) values[i] = rounded_[i];
+  void sum_rounded(std::span<float> values, Precision precision, float scale) override {
+    with_number_of(precision, [&]<class Number>(Number) {
+      rounded_.resize(values.size() * sizeof(Number));
+      const std::span<Number> numbers(reinterpret_cast<Number*>(rounded_.data()), values.size());
+      round_scaled(values, scale, numbers);
+      sum_on_all(numbers, {});
+      widen_scaled(std::span<const Number>(numbers), 1 / scale, values);
     });
   }
 
@@ -313,9 +307,9 @@ class MessageGroup final : public Group {
 
   std::unique_ptr<Messages> messages_;
   std::string transport_;
-  std::vector<Bf16> rounded_;  // on their way
-  std::vector<Used> used_;     // by rank
-  std::vector<Early> early_;   // by rank
+  std::vector<std::byte> rounded_;  // numbers on their way
+  std::vector<Used> used_;          // by rank
+  std::vector<Early> early_;        // by rank
 };
 
 }  // namespace

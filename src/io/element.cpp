@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "concord/core/bf16.hpp"
+#include "concord/core/fp16.hpp"
 
 namespace concord::io {
 namespace {
@@ -23,19 +24,7 @@ constexpr Element kElements[] = {{"F32", 4, DType::f32},   {"F16", 2, DType::f16
 
 float from_bf16(std::uint16_t bits) { return Bf16{bits}; }
 
-/// By whole numbers alone, so that no mode of the processor takes small numbers for 0.
-float from_f16(std::uint16_t bits) {
-  const std::uint32_t sign = (bits & 0x8000U) << 16;
-  std::uint32_t exponent = (bits >> 10) & 0x1FU, mantissa = bits & 0x3FFU;
-  if (exponent == 0x1F) return std::bit_cast<float>(sign | 0x7F800000U | mantissa << 13);
-  if (exponent == 0 && mantissa == 0) return std::bit_cast<float>(sign);
-  if (exponent == 0) {  // below 2^-14: a normal number of fp32
-    const int shift = std::countl_zero(mantissa) - 21;
-    mantissa = (mantissa << shift) & 0x3FFU;
-    exponent = static_cast<std::uint32_t>(1 - shift);
-  }
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-}
+float from_f16(std::uint16_t bits) { return Fp16{bits}; }
 
 /// 5 bits of exponent and 2 of mantissa: the upper half of an f16.
 float from_f8_e5m2(std::uint8_t bits) { return from_f16(static_cast<std::uint16_t>(bits << 8)); }
@@ -50,7 +39,8 @@ float from_f8_e4m3(std::uint8_t bits) {
   return (bits & 0x80U) != 0 ? -magnitude : magnitude;
 }
 
-/// By whole numbers alone, as above; infinite where |number| is too large.
+/// By whole numbers alone, so that no mode of the processor takes small numbers for 0; infinite where |number| is too
+/// large.
 float from_f64(std::uint64_t bits) {
   const auto sign = static_cast<std::uint32_t>(bits >> 32) & 0x80000000U;
   const int exponent = static_cast<int>((bits >> 52) & 0x7FFU);

@@ -152,10 +152,10 @@ void Exchange::sum_on_host(std::size_t number) {
   if (number == 0) {
     group_->all_reduce(numbers, start_);
     std::copy_n(numbers.begin(), started_, start_.begin());
-  } else if (gradients_ == Precision::bf16) {
-    group_->all_reduce_bf16(numbers);
-  } else {
+  } else if (gradients_ == Precision::fp32) {
     group_->all_reduce(numbers);
+  } else {
+    group_->all_reduce_rounded(numbers, gradients_);
   }
   timeline::add(track_, sum_label_, begin, timeline::now(), bucket.bytes);
 }

@@ -21,7 +21,7 @@ namespace concord::train {
 class Exchange {
  public:
   /// Allocates memory, and binds the variables to it: call this before the step is compiled. Gradients that travel
-  /// through the host are rounded to `gradients`, fp32 or bf16, before the sum and after it.
+  /// through the host are rounded to `gradients` (Group::all_reduce_rounded), unless that is fp32.
   Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph,
            Precision gradients = Precision::fp32);
   /// Whether it has the variables of this graph.

@@ -86,8 +86,9 @@ struct TrainerOptions {
   bool sync_batch_norm = false;
   /// Not with a pipeline. With one rank it changes nothing.
   BatchSplit split = {};
-  /// fp32, or bf16: gradients that travel between ranks through the host are rounded, before the sum and after it. They
-  /// take half the bytes between machines. GPUs that read each other's memory exchange them in fp32.
+  /// fp32; or bf16 or fp16: gradients that travel between ranks through the host are rounded, before the sum and after
+  /// it. They take half the bytes between machines. In fp16 they are multiplied by a power of two meanwhile, so that
+  /// none overflows (Group::all_reduce_rounded). GPUs that read each other's memory exchange gradients in fp32.
   Precision gradients = Precision::fp32;
   /// Not with `accumulate`. Needs as many ranks as stages.
   Pipeline pipeline = {};

@@ -42,8 +42,8 @@ Trainer::Trainer(std::shared_ptr<nn::Module> network, Objective objective, optim
   state_ = with_host_memory("making a Trainer", [&] {
     TrainerOptions own = options;
     if (!own.group) own.group = collective::group_of_process();
-    CONCORD_CHECK(own.gradients == Precision::fp32 || own.gradients == Precision::bf16, NotSupported,
-                  "ranks exchange gradients in fp32 or bf16, not in {}", name_of(own.gradients));
+    CONCORD_CHECK(own.gradients != Precision::tf32, NotSupported,
+                  "ranks exchange gradients in fp32, bf16 or fp16, not in tf32");
     check_pipeline(own);
     const bool in_stages = own.pipeline.is_on();
     const optim::MinimizeOptions minimize{.clip = own.clip,

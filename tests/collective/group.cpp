@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "collective/rank_threads.hpp"
-#include "concord/core/bf16.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -222,36 +221,5 @@ TEST_CASE("a duplicate of a group has an order of its own", "[collective]") {
         },
         kPatience, transport);
     CHECK(errors == kNoErrors3);
-  }
-}
-
-TEST_CASE("all_reduce_bf16 rounds the sum in fp32 of rounded numbers, over each transport", "[collective]") {
-  CHECK(to_bf16(1.00390625F).bits == to_bf16(1.0F).bits);  // a tie: to even
-  CHECK(static_cast<float>(to_bf16(1.01171875F)) == 1.015625F);
-  CHECK(std::isnan(static_cast<float>(to_bf16(NAN))));
-  CHECK(static_cast<float>(to_bf16(INFINITY)) == INFINITY);
-  for (const Transport transport : transports()) {
-    for (const int size : {2, 3}) {
-      for (const std::size_t n : {std::size_t{1}, std::size_t{1001}, std::size_t{1'500'003}}) {
-        INFO(static_cast<int>(transport) << ": " << size << " ranks, " << n << " numbers");
-        std::vector<std::vector<float>> results(static_cast<std::size_t>(size));
-        const auto errors = on_ranks(
-            size,
-            [&](const GroupPtr& group) {
-              std::vector<float> values = terms(group->rank(), n);
-              group->all_reduce_bf16(values);
-              results[static_cast<std::size_t>(group->rank())] = values;
-            },
-            kPatience, transport);
-        CHECK(errors == std::vector<std::string>(results.size()));
-        std::vector<float> expected(n);
-        for (std::size_t i = 0; i < n; ++i) {
-          float sum = 0;
-          for (int rank = 0; rank < size; ++rank) sum += to_bf16(term(rank, i));
-          expected[i] = to_bf16(sum);
-        }
-        for (const std::vector<float>& result : results) CHECK((result == expected));
-      }
-    }
   }
 }

@@ -6,6 +6,7 @@
 #include "concord/train/trainer.hpp"
 #include "files.hpp"
 #include "train/small_training.hpp"
+#include "train/training_result.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -14,67 +15,39 @@ using collective::GroupPtr;
 namespace {
 
 /// What a training leaves behind.
-struct Result {
-  std::map<std::string, std::vector<std::byte>> weights;
-  std::vector<double> losses;
-  std::int64_t steps = 0;
-};
-
 using MakeTrainer = std::function<Trainer(const DevicePtr& device, const TrainerOptions& options)>;
 
 Trainer dropout_trainer(const DevicePtr& device, const TrainerOptions& options) {
   return Trainer{small_net(), loss::cross_entropy, optim::Adam{.lr = 0.01}, device, options};
 }
 
-Result result_of(const Trainer& trainer, const History& history) {
-  Result result{{}, {}, trainer.steps_done()};
-  for (const auto& [name, bytes] : bytes_of(trainer)) {
-    const bool is_own = name == "train.cursor" || name == kRandomState || name.starts_with("optim.accumulated") ||
-                        name.ends_with(".accumulated") || name.starts_with("optim.gathered") ||
-                        name.find("running_") != std::string::npos;
-    if (!is_own) result.weights[name] = bytes;
-  }
-  for (const EpochReport& epoch : history.epochs) {
-    result.losses.push_back(epoch.loss);
-    if (epoch.validation) result.losses.push_back(epoch.validation->loss);
-  }
-  return result;
-}
-
-Result on_one(const DevicePtr& device, int accumulate, TrainerOptions options, const Samples& data,
-              const FitOptions& fit, const MakeTrainer& make) {
+TrainingResult on_one(const DevicePtr& device, int accumulate, TrainerOptions options, const Samples& data,
+                      const FitOptions& fit, const MakeTrainer& make) {
   options.accumulate = accumulate;
   Trainer trainer = make(device, options);
   const History history = trainer.fit(data, fit);
-  return result_of(trainer, history);
+  return without_statistics(result_of(trainer, history));
 }
 
 /// Of each rank.
-std::vector<Result> on_several(const DevicePtr& device, int size, const TrainerOptions& options, const Samples& data,
-                               const FitOptions& fit, const MakeTrainer& make) {
-  std::vector<Result> results(static_cast<std::size_t>(size));
+std::vector<TrainingResult> on_several(const DevicePtr& device, int size, const TrainerOptions& options,
+                                       const Samples& data, const FitOptions& fit, const MakeTrainer& make) {
+  std::vector<TrainingResult> results(static_cast<std::size_t>(size));
   const auto errors = on_ranks(size, [&](const GroupPtr& group) {
     TrainerOptions own = options;
     own.group = group;
     Trainer trainer = make(Device::open(device->info().id), own);
     const History history = trainer.fit(data, fit);
-    results[static_cast<std::size_t>(group->rank())] = result_of(trainer, history);
+    results[static_cast<std::size_t>(group->rank())] = without_statistics(result_of(trainer, history));
   });
   CHECK(errors == std::vector<std::string>(static_cast<std::size_t>(size)));
   return results;
 }
 
-void check_equal(const Result& one, const std::vector<Result>& several) {
+void check_equal(const TrainingResult& one, const std::vector<TrainingResult>& several) {
   for (std::size_t rank = 0; rank < several.size(); ++rank) {
     INFO("rank " << rank);
-    CHECK(several[rank].losses == one.losses);
-    CHECK(several[rank].steps == one.steps);
-    for (const auto& [name, bytes] : one.weights) {
-      INFO(name);
-      const auto found = several[rank].weights.find(name);
-      REQUIRE(found != several[rank].weights.end());
-      CHECK((found->second == bytes));
-    }
+    check_equal(one, several[rank]);
   }
 }
 
@@ -88,7 +61,7 @@ TEST_CASE("ranks have the bits of accumulated batches", "[train][collective]") {
     for (const int size : {2, 3, 4}) {
       INFO(device->info().id << ", " << size << " ranks");
       const TrainerOptions options{.seed = 4, .clip = {.norm = 0.5}, .ema_decay = 0.9};
-      const Result one = on_one(device, size, options, data, fit, dropout_trainer);
+      const TrainingResult one = on_one(device, size, options, data, fit, dropout_trainer);
       check_equal(one, on_several(device, size, options, data, fit, dropout_trainer));
     }
   }
@@ -107,7 +80,7 @@ TEST_CASE("ranks with streamed data, batch norm and weighted losses have the sam
     for (const double resident : {0.4, 0.0}) {
       INFO(device->info().id << ", resident part " << resident);
       const TrainerOptions options{.seed = 4, .resident_fraction = resident};
-      const Result one = on_one(device, 2, options, images, fit, make);
+      const TrainingResult one = on_one(device, 2, options, images, fit, make);
       check_equal(one, on_several(device, 2, options, images, fit, make));
     }
   }
@@ -117,41 +90,44 @@ TEST_CASE("ranks that accumulate agree, and have the sums of one device up to ro
   const Dataset data = small_data(101);
   const FitOptions fit{.epochs = 2, .batch = 8};
   const DevicePtr& device = devices()[0];
-  const Result one = on_one(device, 4, {.seed = 4}, data, fit, dropout_trainer);
-  const std::vector<Result> two = on_several(device, 2, {.seed = 4, .accumulate = 2}, data, fit, dropout_trainer);
+  const TrainingResult one = on_one(device, 4, {.seed = 4}, data, fit, dropout_trainer);
+  const std::vector<TrainingResult> two =
+      on_several(device, 2, {.seed = 4, .accumulate = 2}, data, fit, dropout_trainer);
   check_equal(two[0], {two[1]});
   CHECK(two[0].steps == one.steps);
   for (std::size_t i = 0; i < one.losses.size(); ++i) CHECK(two[0].losses[i] == Approx(one.losses[i]).epsilon(1e-5));
 }
 
-TEST_CASE("gradients travel in bf16, with the same bits by each transport", "[train][collective]") {
+TEST_CASE("gradients travel in 16 bits, with the same bits by each transport", "[train][collective]") {
   const Dataset data = small_data(101);
   const FitOptions fit{.epochs = 2, .batch = 8};
   const DevicePtr& device = devices()[0];
-  const Result exact = on_one(device, 2, {.seed = 4}, data, fit, dropout_trainer);
-  std::optional<Result> first;
-  for (const Transport transport : transports()) {
-    std::vector<Result> results(2);
-    const auto errors = on_ranks(
-        2,
-        [&](const GroupPtr& group) {
-          const TrainerOptions options{.seed = 4, .group = group, .gradients = Precision::bf16};
-          Trainer trainer = dropout_trainer(Device::open(device->info().id), options);
-          const History history = trainer.fit(data, fit);
-          results[static_cast<std::size_t>(group->rank())] = result_of(trainer, history);
-        },
-        std::chrono::seconds(60), transport);
-    REQUIRE(errors == std::vector<std::string>(2));
-    if (!first) first = results[0];
-    check_equal(*first, results);
+  const TrainingResult exact = on_one(device, 2, {.seed = 4}, data, fit, dropout_trainer);
+  for (const auto& [precision, bound] : {std::pair(Precision::bf16, 0.01), std::pair(Precision::fp16, 0.001)}) {
+    std::optional<TrainingResult> first;
+    for (const Transport transport : transports()) {
+      std::vector<TrainingResult> results(2);
+      const auto errors = on_ranks(
+          2,
+          [&, gradients = precision](const GroupPtr& group) {
+            const TrainerOptions options{.seed = 4, .group = group, .gradients = gradients};
+            Trainer trainer = dropout_trainer(Device::open(device->info().id), options);
+            const History history = trainer.fit(data, fit);
+            results[static_cast<std::size_t>(group->rank())] = result_of(trainer, history);
+          },
+          std::chrono::seconds(60), transport);
+      REQUIRE(errors == std::vector<std::string>(2));
+      if (!first) first = results[0];
+      check_equal(*first, results);
+    }
+    CHECK_FALSE((first->weights == exact.weights));
+    for (std::size_t i = 0; i < exact.losses.size(); ++i)
+      CHECK(first->losses[i] == Approx(exact.losses[i]).epsilon(bound));
   }
-  CHECK_FALSE((first->weights == exact.weights));
-  for (std::size_t i = 0; i < exact.losses.size(); ++i)
-    CHECK(first->losses[i] == Approx(exact.losses[i]).epsilon(0.01));
   const auto refused = on_ranks(2, [&](const GroupPtr& group) {
-    static_cast<void>(dropout_trainer(device, {.group = group, .gradients = Precision::fp16}));
+    static_cast<void>(dropout_trainer(device, {.group = group, .gradients = Precision::tf32}));
   });
-  for (const std::string& error : refused) CHECK_THAT(error, contains("in fp32 or bf16, not in fp16"));
+  for (const std::string& error : refused) CHECK_THAT(error, contains("in fp32, bf16 or fp16, not in tf32"));
 }
 
 TEST_CASE("a checkpoint of ranks continues on ranks and on one device", "[train][collective]") {
@@ -160,17 +136,17 @@ TEST_CASE("a checkpoint of ranks continues on ranks and on one device", "[train]
   const Dataset data = small_data(101);
   const DevicePtr& device = devices()[0];
   const FitOptions whole{.epochs = 3, .batch = 8}, first{.epochs = 3, .batch = 8, .checkpoint = file, .max_steps = 17};
-  const Result undisturbed = on_one(device, 2, {.seed = 4}, data, whole, dropout_trainer);
-  const std::vector<Result> stopped = on_several(device, 2, {.seed = 4}, data, first, dropout_trainer);
+  const TrainingResult undisturbed = on_one(device, 2, {.seed = 4}, data, whole, dropout_trainer);
+  const std::vector<TrainingResult> stopped = on_several(device, 2, {.seed = 4}, data, first, dropout_trainer);
   CHECK(stopped[0].steps == 17);
   const MakeTrainer resumed = [&](const DevicePtr& on, const TrainerOptions& options) {
     Trainer trainer = dropout_trainer(on, options);
     trainer.resume(file);
     return trainer;
   };
-  const std::vector<Result> both = on_several(device, 2, {.seed = 4}, data, whole, resumed);
-  const Result alone = on_one(device, 2, {.seed = 4}, data, whole, resumed);
-  for (const Result& result : {both[0], both[1], alone}) {
+  const std::vector<TrainingResult> both = on_several(device, 2, {.seed = 4}, data, whole, resumed);
+  const TrainingResult alone = on_one(device, 2, {.seed = 4}, data, whole, resumed);
+  for (const TrainingResult& result : {both[0], both[1], alone}) {
     CHECK((result.weights == undisturbed.weights));
     CHECK(result.steps == undisturbed.steps);
   }
@@ -196,9 +172,9 @@ TEST_CASE("a value that is not finite on one rank ends all, with the last good w
   bad.features.values<float>()[6 * 40] = NAN;  // sample 40: batch 5, of rank 1
   const DevicePtr& device = devices()[0];
   const FitOptions two_updates{.batch = 8, .shuffle = false, .max_steps = 4};
-  Result before = on_one(device, 2, {.seed = 4}, good, two_updates, dropout_trainer);
+  TrainingResult before = on_one(device, 2, {.seed = 4}, good, two_updates, dropout_trainer);
   before.weights.erase(optim::kOk);
-  std::vector<Result> results(2);
+  std::vector<TrainingResult> results(2);
   const auto errors = on_ranks(2, [&](const GroupPtr& group) {
     Trainer trainer = dropout_trainer(Device::open(device->info().id), {.seed = 4, .group = group});
     try {
@@ -211,7 +187,7 @@ TEST_CASE("a value that is not finite on one rank ends all, with the last good w
   });
   CHECK_THAT(errors[1], contains("step 5 (epoch 1, batch 5)") && contains("features"));
   CHECK_THAT(errors[0], contains("step 5 (epoch 1, batch 5)") && contains("rank 0"));
-  for (const Result& result : results) {
+  for (const TrainingResult& result : results) {
     CHECK((result.weights == before.weights));
     CHECK(result.steps == 4);
   }
