@@ -41,7 +41,9 @@ Arguments lenet(const Arguments& more) {
 /// write their numbers into the file `pids`, and their log beside it.
 Arguments launch_with(const std::string& port, const std::string& deed, const std::string& pids) {
   const std::string log = pids + ".log";
-  const std::string when_trained = "while [ \"$(cat " + log + " 2>/dev/null | wc -l)\" -lt 5 ]; do sleep 0.02; done; ";
+  const std::string lives = "kill -0 $$ 2>/dev/null && ";
+  const std::string when_trained =
+      "while " + lives + "[ \"$(cat " + log + " 2>/dev/null | wc -l)\" -lt 5 ]; do sleep 0.02; done; " + lives;
   const std::string script = "echo $$ >>" + pids + "; if [ $RANK = 1 ]; then (" + when_trained + deed +
                              ") >/dev/null 2>&1 & fi; exec " + command_path() +
                              " train mlp --data random,samples=200 --batch 12 --epochs 100000 --validate none "
