@@ -30,7 +30,7 @@ void wake(Counter& counter);
 class SharedBlock {
  public:
   /// Bytes of a rank in one turn, and of a piece on its way from one rank to another.
-  static constexpr std::size_t kSlot = std::size_t{32} << 20, kPiece = std::size_t{512} << 10;
+  static constexpr std::size_t kSlot = std::size_t{32} << 20, kPiece = std::size_t{4} << 20;
   /// The size of the block for so many ranks.
   [[nodiscard]] static std::size_t bytes(int size);
 

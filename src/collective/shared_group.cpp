@@ -95,7 +95,7 @@ class SharedGroup final : public Group {
       const std::span<const std::byte> piece = bytes.subspan(done, std::min(kPiece, bytes.size() - done));
       const std::uint32_t number = sent.load(std::memory_order_relaxed);
       block_.wait_for(block_.received(rank(), to), number - 1, to);  // of the two places one is free
-      std::ranges::copy(piece, block_.piece(rank(), to, number));
+      copy(piece, block_.piece(rank(), to, number));
       sent.store(number + 1, std::memory_order_release);
       wake(sent);
     }
@@ -107,7 +107,7 @@ class SharedGroup final : public Group {
       const std::span<std::byte> piece = bytes.subspan(done, std::min(kPiece, bytes.size() - done));
       const std::uint32_t number = received.load(std::memory_order_relaxed);
       block_.wait_for(block_.sent(from, rank()), number + 1, from);
-      std::copy_n(block_.piece(from, rank(), number), piece.size(), piece.begin());
+      copy(std::span(block_.piece(from, rank(), number), piece.size()), piece.data());
       received.store(number + 1, std::memory_order_release);
       wake(received);
     }

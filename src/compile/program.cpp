@@ -142,13 +142,13 @@ void Program::all_reduce_by(std::function<void(const Operand& values, std::size_
   impl_->all_reduce = std::move(sum);
 }
 
-std::vector<std::size_t> Program::all_reduces() const {
-  std::vector<std::size_t> counts;
+std::vector<Program::AllReduced> Program::all_reduces() const {
+  std::vector<AllReduced> all;
   for (const std::size_t place : impl_->all_reduces) {
     const ValueId value = impl_->lowered.nodes[impl_->launch_nodes[place]].outputs[0];
-    counts.push_back(impl_->lowered.bytes(value) / sizeof(float));
+    all.push_back({place, impl_->lowered.bytes(value) / sizeof(float)});
   }
-  return counts;
+  return all;
 }
 
 std::size_t Program::launches_until_assigned(std::span<const std::string> variables) const {

@@ -142,8 +142,11 @@ class Program {
   /// it may wait, and its exception ends the run. Without it, running a program with an all_reduce throws
   /// ArgumentError.
   void all_reduce_by(std::function<void(const Operand& values, std::size_t count)> sum);
-  /// The number of floats of each all_reduce of a run, in order.
-  [[nodiscard]] std::vector<std::size_t> all_reduces() const;
+  /// The all_reduces of a run, in order: after which launch, and how many floats.
+  struct AllReduced {
+    std::size_t launch = 0, count = 0;
+  };
+  [[nodiscard]] std::vector<AllReduced> all_reduces() const;
   /// Of a program that pauses (compile_section): enqueue what comes before the pause, and what comes behind it.
   void run_before_pause();
   void run_after_pause();

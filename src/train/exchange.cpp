@@ -58,10 +58,11 @@ std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph) const {
   return slots;
 }
 
-bool Exchange::connect_peers() {
+bool Exchange::connect_peers(bool sums_within_step) {
   const std::string wanted = collective::wanted_transport();
+  const bool may_share = wanted == "peer" || (wanted != "host" && !sums_within_step);
   // Memory is shared between processes of one machine.
-  if (!all_of(*group_, wanted != "host" && group_->transport() == "host")) return false;
+  if (!all_of(*group_, may_share && group_->transport() == "host")) return false;
   Device& device = variables_->device();
   bool is_good = are_different_devices(*group_, device.info());
   for (Bucket& bucket : buckets_) {
@@ -88,8 +89,8 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
     all += aligned(slot.spec.bytes());
     if (slot.name == kExchangedCounts) started_ = aligned(slot.spec.bytes()) / sizeof(float);
   }
-  const bool shares = connect_peers();
   const auto most_in_step = static_cast<std::size_t>(most_all_reduced(graph));
+  const bool shares = connect_peers(most_in_step > 0);
   for (Bucket& bucket : buckets_) {
     bucket.buffer = shares ? bucket.peer->buffer() : device.allocate(bucket.bytes);
     if (!shares) bucket.staging = device.allocate_staging(bucket.bytes);
@@ -158,11 +159,6 @@ void Exchange::sum_on_host(std::size_t number) {
     group_->all_reduce_rounded(numbers, gradients_);
   }
   timeline::add(track_, sum_label_, begin, timeline::now(), bucket.bytes);
-}
-
-void Exchange::begin_with_nothing() {
-  clear();
-  for (std::size_t i = 0; i < buckets_.size(); ++i) begin(i);
 }
 
 void Exchange::finish() {

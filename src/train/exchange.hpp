@@ -35,8 +35,8 @@ class Exchange {
   /// All work that writes the variables of this bucket is enqueued: starts the bucket on its way, beside the work that
   /// is enqueued later. The buckets begin in order.
   void begin(std::size_t bucket);
-  /// This rank has no batch in this update: begins all buckets with zeros.
-  void begin_with_nothing();
+  /// This rank has no batch in this update: all its numbers are zeros.
+  void clear();
   /// Lets work that is enqueued later read the sums of all buckets. Through the host, waits for them. Throws RankLost.
   void finish();
   /// Of the all_reduces of the step; null if it has none.
@@ -69,12 +69,11 @@ class Exchange {
     std::future<void> summed = {};  // there
   };
   [[nodiscard]] std::vector<Slot> slots_of(const Graph& graph) const;
-  /// Of the memory that the devices share, or false on all ranks if one of them shares none.
-  [[nodiscard]] bool connect_peers();
+  /// Of the memory that the devices share, or false on all ranks if one of them shares none. Sums within a step use it
+  /// only where CONCORD_EXCHANGE demands it.
+  [[nodiscard]] bool connect_peers(bool sums_within_step);
   /// Replaces a bucket in the host's memory by the sum of all ranks, once it has arrived there.
   void sum_on_host(std::size_t number);
-  /// Fills all buckets with zeros.
-  void clear();
 
   collective::GroupPtr group_;
   VariablesPtr variables_;

@@ -187,11 +187,7 @@ void Fit::run_batch(std::int64_t batch, bool is_last_of_update) {
   train::StepProgram& step = batch < plan_.full.rows ? *programs_.full : *programs_.last;
   if (options_.nan_trace) failed_step_->require_finite_values();
   batches_->next(*step.program);
-  if (is_last_of_update && step.exchange) {
-    step.program->run(step.marks, [&](std::size_t bucket) { step.exchange->begin(bucket); });
-  } else {
-    step.program->run();
-  }
+  step.run_training(is_last_of_update);
 }
 
 void Fit::run_update(std::int64_t first) {
@@ -200,13 +196,14 @@ void Fit::run_update(std::int64_t first) {
   train::StepProgram& step = *programs_.full;  // the exchange and the update are the same for all batch sizes
   const auto has = [&](std::int64_t own) { return own < end && (own < plan_.full.rows || own_plan_.last.size > 0); };
   if (ranks.are_uneven()) steps_.place_run(ranks.run_of(ranks.own_of(first)));
-  if (!has(ranks.own_of(first))) step.exchange->begin_with_nothing();
+  if (!has(ranks.own_of(first))) step.exchange->clear();
   for (std::int64_t batch = first; batch < end; batch += ranks.at_once()) {
     const std::int64_t own = ranks.own_of(batch);
+    const bool is_last = batch + ranks.at_once() >= end;
     if (has(own)) {
-      run_batch(own, !has(own + ranks.at_once()));
+      run_batch(own, is_last);
     } else {
-      step.run_without_batch();
+      step.run_without_batch(is_last);
     }
   }
   step.exchange->finish();

@@ -30,6 +30,27 @@ CompileOptions Programs::options_of(Purpose purpose) const {
   return {.precision = options_.precision, .memory_budget = purpose == Purpose::train ? options_.memory_budget : 0};
 }
 
+void StepProgram::run_training(bool is_last_of_update) {
+  if (is_last_of_update && exchange) {
+    program->run(marks, [&](std::size_t bucket) { exchange->begin(bucket); });
+  } else {
+    program->run();
+  }
+}
+
+void StepProgram::run_without_batch(bool is_last_of_update) {
+  std::size_t next = 0;
+  const auto begin_until = [&](std::size_t launches) {
+    if (!is_last_of_update) return;
+    while (next < marks.size() && marks[next] <= launches) exchange->begin(next++);
+  };
+  for (const Program::AllReduced& sum : program->all_reduces()) {
+    begin_until(sum.launch);
+    if (StepSums* const sums = exchange->step_sums()) sums->add_nothing(sum.count);
+  }
+  begin_until(program->launches());
+}
+
 StepProgramPtr Programs::get(const ProgramKey& key) {
   StepProgramPtr program = find(key);
   if (program) return program;

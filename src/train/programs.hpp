@@ -38,10 +38,11 @@ struct StepProgram {
     feed(*program);
     program->run();
   }
-  /// The other ranks run this training step, but this one has no batch for it.
-  void run_without_batch() {
-    if (StepSums* const sums = exchange->step_sums()) sums->add_nothing(program->all_reduces());
-  }
+  /// Runs a training step, or, where this rank has no batch for it, only its part of the sums within the step. In the
+  /// last step of an update all ranks begin the buckets of the exchange: sums on a device may wait for each other, so
+  /// those of the exchange and those within the step have the same order on all ranks.
+  void run_training(bool is_last_of_update);
+  void run_without_batch(bool is_last_of_update);
   /// After `run`.
   [[nodiscard]] Tensor read(const Value& value) { return stage ? stage->read(value) : program->read(value); }
 };

@@ -44,18 +44,16 @@ void StepSums::sum(const Operand& values, std::size_t count) {
   device_.wait_for(sent_);
 }
 
-void StepSums::add_nothing(std::span<const std::size_t> counts) {
-  for (const std::size_t count : counts) {
-    if (peer_) {
-      device_.fill(*peer_->buffer(), 0, count * sizeof(float), 0);
-      sum_by_peer(count);
-    } else {
-      if (sent_) sent_->wait();  // it reads the staging memory
-      sent_ = nullptr;
-      std::ranges::fill(staging_->bytes().first(count * sizeof(float)), std::byte{0});
-      sum_by_host(count);
-    }
+void StepSums::add_nothing(std::size_t count) {
+  if (peer_) {
+    device_.fill(*peer_->buffer(), 0, count * sizeof(float), 0);
+    sum_by_peer(count);
+    return;
   }
+  if (sent_) sent_->wait();  // it reads the staging memory
+  sent_ = nullptr;
+  std::ranges::fill(staging_->bytes().first(count * sizeof(float)), std::byte{0});
+  sum_by_host(count);
 }
 
 void StepSums::sum_by_peer(std::size_t count) {

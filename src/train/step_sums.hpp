@@ -22,8 +22,8 @@ class StepSums {
   /// Replaces these floats by their sum over the ranks, for work that is enqueued later. Through the host, waits for
   /// it. Throws RankLost.
   void sum(const Operand& values, std::size_t count);
-  /// What this rank adds to the sums of a step that it has no batch for: zeros.
-  void add_nothing(std::span<const std::size_t> counts);
+  /// What this rank adds to a sum of a step that it has no batch for: zeros.
+  void add_nothing(std::size_t count);
   /// As Exchange.
   void require_all_ranks();
   /// As Exchange; no sum may follow.
