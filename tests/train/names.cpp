@@ -178,8 +178,9 @@ TEST_CASE("a checkpoint has the names that it has always had", "[train]") {
   Trainer trainer = small_trainer(devices().front(), {.accumulate = 2, .ema_decay = 0.9});
   trainer.fit(small_data(40), {.batch = 10});
   trainer.save_checkpoint(folder / "run");
-  std::set<std::string> names, expected{"optim.lr",     "optim.ok",     "optim.step",    "optim.gathered", "optim.gathered_weight",
-                                        "train.cursor", "random.state", "train.loss_sum"};
+  std::set<std::string> names,
+      expected{"optim.lr",     "optim.ok",     "optim.step",    "optim.gathered", "optim.gathered_weight",
+               "train.cursor", "random.state", "train.loss_sum"};
   for (const auto& [name, tensor] : io::load_checkpoint(folder / "run").tensors) names.insert(name);
   for (const std::string name : {"0.weight", "0.bias", "3.weight", "3.bias"}) {
     expected.insert({name, "ema." + name});
