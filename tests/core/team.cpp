@@ -2,10 +2,11 @@
 #include "concord/core/team.hpp"
 
 #include <atomic>
-#include <catch2/catch_test_macros.hpp>
 #include <vector>
 
-using namespace concord;
+#include "concord_test.hpp"
+
+namespace concord::test {
 
 TEST_CASE("a team of threads works through a loop", "[core]") {
   for (const int threads : {0, 1, 2, 7}) {
@@ -36,3 +37,5 @@ TEST_CASE("a team of threads takes one loop after the other", "[core]") {
   }
   REQUIRE(sums == std::vector<std::size_t>(sums.size(), 1999 * 2000 / 2));
 }
+
+}  // namespace concord::test
