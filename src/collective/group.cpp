@@ -38,14 +38,9 @@ void Group::all_reduce_rounded(std::span<float> values, Precision precision) {
 }
 
 void Group::sum_rounded(std::span<float> values, Precision precision, float scale) {
-  with_number_of(precision, [&]<class Number>(Number) {
-    std::vector<Number> rounded(values.size());
-    round_scaled(values, scale, std::span(rounded));
-    widen_scaled(std::span<const Number>(rounded), 1, values);
-    all_reduce(values);
-    round_scaled(values, 1, std::span(rounded));
-    widen_scaled(std::span<const Number>(rounded), 1 / scale, values);
-  });
+  round_in_place(values, precision, scale, 1);
+  all_reduce(values);
+  round_in_place(values, precision, 1, 1 / scale);
 }
 
 GroupPtr Group::survivors() {

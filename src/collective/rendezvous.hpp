@@ -89,7 +89,7 @@ class Rendezvous {
   std::unique_ptr<StoreServer> server_;
   std::unique_ptr<Store> store_;
   int place_ = 0;                 // in the order of arrival
-  std::vector<std::string> met_;  // the ids of the machines that have come, with this one
+  std::vector<std::string> met_;  // the ids of the others that have come
   int first_rank_ = 0, ranks_ = 0, least_ = 0;
   std::vector<Range> ranges_;
   std::string server_done_;  // the name of its text

@@ -33,6 +33,9 @@ void round_scaled(std::span<const float> values, float scale, std::span<Fp16> ro
 void widen_scaled(std::span<const Bf16> rounded, float scale, std::span<float> values);
 void widen_scaled(std::span<const Fp16> rounded, float scale, std::span<float> values);
 
+/// values[i] = the rounded values[i] · before, times `after`. Throws NotSupported unless `precision` is bf16 or fp16.
+void round_in_place(std::span<float> values, Precision precision, float before, float after);
+
 /// The largest finite magnitude; 0 if there is none.
 [[nodiscard]] float largest_magnitude(std::span<const float> values);
 

@@ -1,5 +1,6 @@
 // Conversions for each width of vectors. They have the same bits.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -77,6 +78,21 @@ void widen_scaled(std::span<const Bf16> rounded, float scale, std::span<float> v
 }
 void widen_scaled(std::span<const Fp16> rounded, float scale, std::span<float> values) {
   widen_blocks(rounded, scale, values);
+}
+
+void round_in_place(std::span<float> values, Precision precision, float before, float after) {
+  constexpr std::size_t kRun = 1024;
+  with_number_of(precision, [&]<class Number>(Number) {
+    for_blocks(values.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+      std::array<Number, kRun> rounded;
+      for (std::size_t done = 0; done < count; done += kRun) {
+        float* const numbers = values.data() + first + done;
+        const std::size_t some = std::min(kRun, count - done);
+        round_block(numbers, before, rounded.data(), some);
+        widen_block(rounded.data(), after, numbers, some);
+      }
+    });
+  });
 }
 
 float largest_magnitude(std::span<const float> values) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "concord/collective/rounding.hpp"
 #include "concord/collective/shared_block.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/team.hpp"
@@ -14,7 +15,7 @@
 namespace concord::collective {
 namespace {
 
-constexpr int kMostThreads = 16;  // more do not copy faster
+constexpr int kMostThreads = 16;  // of a rank, on hosts with very many processors
 
 class SharedGroup final : public Group {
  public:
@@ -52,7 +53,7 @@ class SharedGroup final : public Group {
         for (int from = 0; from < size(); ++from) {
           const auto* const terms =
               reinterpret_cast<const float*>(block_.slot(from, turn_)) + static_cast<std::size_t>(rank()) * segment;
-          for (std::size_t i = first; i < first + count; ++i) sums[i] += terms[i];
+          add_run(terms + first, sums + first, count);
         }
       });
     }

@@ -1,7 +1,6 @@
 // A loop has places for threads; those that wake up too late find none.
 #include "concord/core/team.hpp"
 
-#include <algorithm>
 #include <new>
 #include <system_error>
 
@@ -12,9 +11,9 @@ constexpr std::size_t kPiecesOfThread = 4;  // so that a slow thread does not ho
 
 }  // namespace
 
-Team::Team(int threads) {
+void Team::start_threads() {
   try {
-    for (int i = 1; i < threads; ++i) threads_.emplace_back([this] { wait_for_work(); });
+    while (threads_.size() + 1 < most_) threads_.emplace_back([this] { wait_for_work(); });
   } catch (const std::system_error&) {  // the machine has no more threads
   } catch (const std::bad_alloc&) {     // nor memory for them
   }
@@ -28,6 +27,7 @@ Team::~Team() {
 
 void Team::for_pieces(std::size_t n, std::size_t least,
                       const std::function<void(std::size_t first, std::size_t count)>& piece) {
+  if (n > least) start_threads();
   const std::size_t pieces = kPiecesOfThread * (threads_.size() + 1);
   const std::size_t size = std::max({least, (n + pieces - 1) / pieces, std::size_t{1}});
   const std::size_t helpers = std::min(threads_.size(), (n + size - 1) / size - std::min<std::size_t>(n, 1));

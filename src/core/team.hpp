@@ -1,6 +1,7 @@
 // Team: threads that wait for work, for loops so short that starting threads for each would take longer.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -13,8 +14,9 @@ namespace concord {
 
 class Team {
  public:
-  /// At most so many threads, with the one that calls for_pieces; fewer if the machine has no more.
-  explicit Team(int threads);
+  /// At most so many threads, with the one that calls for_pieces; fewer if the machine has no more. The first loop that
+  /// needs them starts them.
+  explicit Team(int threads) : most_(static_cast<std::size_t>(std::max(threads, 1))) {}
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
   ~Team();
@@ -26,9 +28,11 @@ class Team {
                   const std::function<void(std::size_t first, std::size_t count)>& piece);
 
  private:
+  void start_threads();
   void wait_for_work();
   void work();
 
+  const std::size_t most_;
   std::mutex mutex_;
   std::condition_variable begin_, end_;
   std::size_t places_ = 0;  // of threads that may still join the loop
