@@ -14,23 +14,46 @@ namespace concord::cli {
 
 void ParallelOption::add(CLI::App& command) {
   command.add_option("--parallel", text,
-                     "Cut the network into stages, one for each of --devices: pipeline=2,micro=8 for 2 stages and "
-                     "updates of 8 batches. Without it, each device trains the whole network on other batches");
+                     "Divide the network among --devices: pipeline=2,micro=8 for 2 stages and updates of 8 batches; "
+                     "tensor=2 for a part of each transformer block on 2 devices; hybrid=2 for a part of each linear "
+                     "layer, and whole convolutions on a part of the batch. Without it, each device trains the whole "
+                     "network on other batches");
+}
+
+namespace {
+
+/// The number behind "key=".
+int number_of(const std::string& text, const std::string& word) {
+  const std::size_t equal = word.find('=');
+  const auto given = number_in_text<int>(equal == std::string::npos ? "" : std::string_view(word).substr(equal + 1));
+  CONCORD_CHECK(given && *given >= 1, ArgumentError, "--parallel {}: {} needs a number of 1 or more", text,
+                word.substr(0, equal));
+  return *given;
+}
+
+}  // namespace
+
+ModelParallel ParallelOption::model_parallel() const {
+  const std::string kind = text.substr(0, text.find('='));
+  if (kind != "tensor" && kind != "hybrid") return {};
+  const int ranks = number_of(text, text);
+  CONCORD_CHECK(ranks >= 2, ArgumentError, "--parallel {}: {} needs at least 2 devices", text, kind);
+  return {kind == "tensor" ? nn::Division::tensor : nn::Division::hybrid, ranks};
 }
 
 Pipeline ParallelOption::pipeline() const {
   Pipeline pipeline;
-  if (text.empty()) return pipeline;
+  if (text.empty() || model_parallel().is_on()) return pipeline;
   for (const std::string& word : split(text, ',')) {
-    const std::size_t equal = word.find('=');
-    const std::string key = word.substr(0, equal);
+    const std::string key = word.substr(0, word.find('='));
     CONCORD_CHECK(key == "pipeline" || key == "micro", ArgumentError,
-                  "--parallel {}: '{}' is unknown; it must be pipeline=STAGES,micro=BATCHES", text, key);
+                  "--parallel {}: '{}' is unknown; it must be pipeline=STAGES,micro=BATCHES, tensor=DEVICES or "
+                  "hybrid=DEVICES",
+                  text, key);
     int& number = key == "micro" ? pipeline.micro : pipeline.stages;
-    const auto given = number_in_text<int>(equal == std::string::npos ? "" : std::string_view(word).substr(equal + 1));
-    CONCORD_CHECK(given && *given >= 1, ArgumentError, "--parallel {}: {} needs a number of 1 or more", text, key);
+    const int given = number_of(text, word);
     CONCORD_CHECK(number == 0, ArgumentError, "--parallel {}: {} is given twice", text, key);
-    number = *given;
+    number = given;
   }
   CONCORD_CHECK(pipeline.stages >= 2, ArgumentError, "--parallel {}: pipeline needs at least 2 stages", text);
   CONCORD_CHECK(pipeline.micro >= 2, ArgumentError,
@@ -40,6 +63,10 @@ Pipeline ParallelOption::pipeline() const {
 }
 
 void ParallelOption::check(std::size_t devices, int accumulate) const {
+  const ModelParallel parts = model_parallel();
+  CONCORD_CHECK(!parts.is_on() || devices == 0 || std::cmp_equal(devices, parts.ranks), ArgumentError,
+                "--parallel {}: {} parts need {} devices, one for each; --devices gives {}", text, parts.ranks,
+                parts.ranks, devices);
   const Pipeline wanted = pipeline();
   if (!wanted.is_on()) return;
   CONCORD_CHECK(devices == 0 || std::cmp_equal(devices, wanted.stages), ArgumentError,
@@ -92,17 +119,19 @@ void SharingOptions::add(CLI::App& command) {
 void SharingOptions::check(std::size_t devices, int accumulate) const {
   parallel.check(devices, accumulate);
   shares.check(devices);
-  if (!parallel.pipeline().is_on()) return;
+  if (parallel.text.empty()) return;
   CONCORD_CHECK(!shares.get().is_on(), ArgumentError,
-                "--shares and --parallel cannot be used together: each stage of a pipeline works on all samples");
+                "--shares and --parallel cannot be used together: each part of a divided network works on all samples");
   CONCORD_CHECK(gradients == "fp32", ArgumentError,
-                "--gradients and --parallel cannot be used together: stages exchange activations");
+                "--gradients and --parallel cannot be used together: the devices exchange activations");
   CONCORD_CHECK(!sync_batch_norm, ArgumentError,
-                "--sync-batch-norm and --parallel cannot be used together: a pipeline trains one batch after another");
+                "--sync-batch-norm and --parallel cannot be used together: a pipeline trains one batch after another, "
+                "and tensor and hybrid always have the statistics of the whole batch");
 }
 
 void SharingOptions::apply(TrainerOptions& options) const {
   options.pipeline = parallel.pipeline();
+  options.model_parallel = parallel.model_parallel();
   options.split = shares.get();
   options.sync_batch_norm = sync_batch_norm;
   options.gradients = precision_of(gradients);

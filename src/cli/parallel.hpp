@@ -9,12 +9,14 @@
 
 namespace concord::cli {
 
-/// --parallel pipeline=2,micro=8.
+/// --parallel pipeline=2,micro=8, --parallel tensor=2 or --parallel hybrid=2.
 struct ParallelOption {
   std::string text;  // empty: each device trains on other batches
   void add(CLI::App& command);
   /// Throws ArgumentError for a text that is not of this form.
   [[nodiscard]] Pipeline pipeline() const;
+  /// As `pipeline`; none of the two is on without a text.
+  [[nodiscard]] ModelParallel model_parallel() const;
   /// Throws ArgumentError if a training on so many devices, with so many batches an update, cannot be what the text
   /// says. 0 devices: not known.
   void check(std::size_t devices, int accumulate) const;

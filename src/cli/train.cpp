@@ -268,8 +268,8 @@ void run_train(TrainArguments& options) {
     } catch (const RankLost&) {
       files.save_what_there_is("the weights of the last step");
       throw;
-    } catch (const IoError&) {          // of the log or a checkpoint
-      if (how.pipeline.is_on()) throw;  // the other stages may not know of it
+    } catch (const IoError&) {                                        // of the log or a checkpoint
+      if (how.pipeline.is_on() || how.model_parallel.is_on()) throw;  // the others may not know of it
       files.save_what_there_is("the weights so far");
       throw;
     }

@@ -9,6 +9,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/parallel.hpp"
 #include "concord/core/philox.hpp"
+#include "concord/graph/shard.hpp"
 
 namespace concord {
 namespace {
@@ -51,6 +52,12 @@ bool is_further_name(const auto& slot) { return slot.bound && !is_same(slot.owne
 }  // namespace
 
 Tensor initial_value(const Variable& variable, std::uint64_t seed) {
+  if (!variable.shard.is_whole()) {
+    Variable whole = variable;
+    whole.spec = whole_of(variable.spec, variable.shard);
+    whole.shard = {};
+    return part_of(initial_value(whole, seed), variable.shard);
+  }
   if (variable.value.elements() > 0) return variable.value;
   Tensor tensor(variable.spec);
   if (variable.init.kind == Initializer::Kind::seed) {

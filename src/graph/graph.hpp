@@ -90,6 +90,16 @@ enum class VariableRole : std::uint8_t {
 /// "a module's parameter", "a state of the training", …
 [[nodiscard]] std::string_view description_of(VariableRole role);
 
+/// The part of a parameter that one of several ranks has. Dimension `axis` consists of `blocks` equal blocks, and each
+/// block of `ranks` equal parts. The rank has its part of each block, one behind the other.
+struct Shard {
+  int rank = 0, ranks = 1;
+  std::size_t axis = 0;
+  std::int64_t blocks = 1;  // 3 for query, key and value in one weight
+  [[nodiscard]] bool is_whole() const { return ranks == 1; }
+  friend bool operator==(const Shard&, const Shard&) = default;
+};
+
 /// A tensor that persists between runs of a program: a weight, an optimizer moment, a running mean, a step counter. The
 /// modules that own it and the graphs that use it share it. Its name identifies it on a device and in a file.
 struct Variable {
@@ -100,6 +110,8 @@ struct Variable {
   Tensor value = {};  // the initial value; if empty, `init` gives it
   VariableRole role = VariableRole::own;
   std::string of = {};  // name of the parameter that this state or average belongs to
+  /// Which part of the variable this is. `spec` is that of the part; `name`, `init` and `value` are those of the whole.
+  Shard shard = {};
 };
 using VariablePtr = std::shared_ptr<Variable>;
 

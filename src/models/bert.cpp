@@ -72,9 +72,10 @@ struct Layer : nn::Module {
         rate(options.dropout) {}
   Values forward_values(const Values& inputs) override {
     Value x = inputs["x"];
-    const Value mixed = attend(query(x), key(x), value(x), heads, ops::Causal::none, rate, inputs.find("scores"));
-    x = attended_norm(dropout(attended(mixed), rate) + x);
-    return outer_norm(dropout(outer(gelu(inner(x))), rate) + x);
+    const Value mixed = attend(query.column_parallel(x), key.column_parallel(x), value.column_parallel(x), heads,
+                               ops::Causal::none, rate, inputs.find("scores"));
+    x = attended_norm(dropout(attended.row_parallel(mixed), rate) + x);
+    return outer_norm(dropout(outer.row_parallel(gelu(inner.column_parallel(x))), rate) + x);
   }
   std::vector<std::string> input_names() const override { return {"x", "scores"}; }
   Children children() override {

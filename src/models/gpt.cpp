@@ -34,8 +34,8 @@ struct Attention : nn::Module {
         heads(size.heads),
         rate(p) {}
   Value forward(Value x) override {
-    const auto [q, k, v] = thirds(c_attn(x));
-    return dropout(c_proj(attend(q, k, v, heads, ops::Causal::first, rate)), rate);
+    const auto [q, k, v] = thirds(c_attn.column_parallel(x, 3));
+    return dropout(c_proj.row_parallel(attend(q, k, v, heads, ops::Causal::first, rate)), rate);
   }
   Children children() override { return {{"c_attn", &c_attn}, {"c_proj", &c_proj}}; }
 };
@@ -45,7 +45,7 @@ struct Mlp : nn::Module {
   float rate;
   Mlp(const Extent& size, float p)
       : c_fc(narrow_linear(size.width, 4 * size.width)), c_proj(residual_linear(4 * size.width, size)), rate(p) {}
-  Value forward(Value x) override { return dropout(c_proj(gelu_tanh(c_fc(x))), rate); }
+  Value forward(Value x) override { return dropout(c_proj.row_parallel(gelu_tanh(c_fc.column_parallel(x))), rate); }
   Children children() override { return {{"c_fc", &c_fc}, {"c_proj", &c_proj}}; }
 };
 

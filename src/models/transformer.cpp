@@ -1,6 +1,7 @@
 // Embedding and attention of the transformers.
 #include "concord/models/transformer.hpp"
 
+#include "concord/nn/model_parallel.hpp"
 #include "concord/ops/copy.hpp"
 
 namespace concord::models {
@@ -27,7 +28,9 @@ Value attend(Value q, Value k, Value v, std::int64_t heads, ops::Causal causal, 
   options.causal = causal;
   options.layout = ops::HeadLayout::tokens_first;
   options.dropout = dropout;
-  const Value dst = attention(split_heads(q, heads), split_heads(k, heads), split_heads(v, heads), options);
+  const std::int64_t own = nn::own_heads(q.graph(), heads);
+  const nn::OwnRandomNumbers numbers(q.graph());
+  const Value dst = attention(split_heads(q, own), split_heads(k, own), split_heads(v, own), options);
   return reshape(dst, q.shape());
 }
 

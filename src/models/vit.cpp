@@ -25,15 +25,19 @@ nn::Linear xavier_linear(int in, int out) {
   return layer;
 }
 
+struct Mlp : nn::Module {
+  nn::Linear first, second;
+  explicit Mlp(int width) : first(xavier_linear(width, 4 * width)), second(xavier_linear(4 * width, width)) {}
+  Value forward(Value x) override { return second.row_parallel(gelu(first.column_parallel(x))); }
+  Children children() override { return {{"0", &first}, {"3", &second}}; }
+};
+
 struct Block : nn::Module {
   nn::LayerNorm ln_1, ln_2;
   nn::MultiheadAttention attention;
-  nn::Sequential mlp;
+  Mlp mlp;
   explicit Block(const VitExtent& size)
-      : ln_1(size.width, kNorm), ln_2(size.width, kNorm), attention(size.width, size.heads) {
-    const int inner = 4 * size.width;
-    mlp.push("0", xavier_linear(size.width, inner)).push("1", nn::GELU{}).push("3", xavier_linear(inner, size.width));
-  }
+      : ln_1(size.width, kNorm), ln_2(size.width, kNorm), attention(size.width, size.heads), mlp(size.width) {}
   Value forward(Value x) override {
     x = x + attention(ln_1(x));
     return x + mlp(ln_2(x));

@@ -3,6 +3,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/nn/init.hpp"
+#include "concord/nn/model_parallel.hpp"
 #include "concord/nn/positions.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/matmul.hpp"
@@ -44,11 +45,13 @@ Value join_heads(Value x) {
 /// q, k, v (B, T, heads, D) → (B, T, heads·D)
 Value attend_tokens(Value q, Value k, Value v, AttentionOptions options) {
   options.layout = ops::HeadLayout::tokens_first;
+  const OwnRandomNumbers own(q.graph());
   return join_heads(attention(q, k, v, options));
 }
 
 /// q, k, v (B, heads, T, D), as caches and rotary embeddings have them → (B, T, heads·D)
 Value attend_heads(Value q, Value k, Value v, const AttentionOptions& options) {
+  const OwnRandomNumbers own(q.graph());
   return join_heads(swap_heads(attention(q, k, v, options)));
 }
 
@@ -95,20 +98,25 @@ MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads, c
   }
 }
 
-/// The query (part 0), key or value of x, (B, T, heads, D).
+/// The query (part 0), key or value of x, (B, T, heads, D), with the heads of this device.
 Value MultiheadAttention::project(Value x, std::int64_t part) {
   constexpr std::array<const char*, 3> kNames{"q_proj_weight", "k_proj_weight", "v_proj_weight"};
   constexpr std::array<const char*, 3> kRoles{"query", "key", "value"};
   Graph& graph = x.graph();
   const auto index = static_cast<std::size_t>(part);
-  const std::int64_t begin = part * width_, end = begin + width_;
+  const std::int64_t own = width_ / heads_ * own_heads(graph, heads_), begin = part * own, end = begin + own;
   require_width("MultiheadAttention", kRoles[index], x,
                 std::array{width_, options_.key_width, options_.value_width}[index]);
-  const Value weight = in_proj_weight_ ? slice(parameter(graph, in_proj_weight_, "in_proj_weight"), 0, begin, end)
-                                       : parameter(graph, separate_weights_[index], kNames[index]);
+  const std::int64_t heads = own_heads(graph, heads_);
+  const Shard shard = shard_of_columns(graph, Division::tensor, 3 * width_, 3);
+  const Value weight = in_proj_weight_
+                           ? slice(parameter_part(graph, in_proj_weight_, "in_proj_weight", shard), 0, begin, end)
+                           : parameter_part(graph, separate_weights_[index], kNames[index],
+                                            shard_of_columns(graph, Division::tensor, width_));
   const Value product = matmul(x, weight, false, true);
-  if (!in_proj_bias_) return split_heads(product, heads_);
-  return split_heads(product + slice(parameter(graph, in_proj_bias_, "in_proj_bias"), 0, begin, end), heads_);
+  if (!in_proj_bias_) return split_heads(product, heads);
+  return split_heads(product + slice(parameter_part(graph, in_proj_bias_, "in_proj_bias", shard), 0, begin, end),
+                     heads);
 }
 
 Value MultiheadAttention::self_attention(Value x, const AttentionMask& mask, KeyValueCache* cache) {
@@ -117,20 +125,23 @@ Value MultiheadAttention::self_attention(Value x, const AttentionMask& mask, Key
   if (in_proj_weight_) {
     // One product for all three.
     require_width("MultiheadAttention", "x", x, width_);
-    Value product = matmul(x, parameter(graph, in_proj_weight_, "in_proj_weight"), false, true);
-    if (in_proj_bias_) product = product + parameter(graph, in_proj_bias_, "in_proj_bias");
+    const std::int64_t heads = own_heads(graph, heads_), own = width_ / heads_ * heads;
+    const Shard shard = shard_of_columns(graph, Division::tensor, 3 * width_, 3);
+    Value product = matmul(x, parameter_part(graph, in_proj_weight_, "in_proj_weight", shard), false, true);
+    if (in_proj_bias_) product = product + parameter_part(graph, in_proj_bias_, "in_proj_bias", shard);
     for (std::int64_t i = 0; i < 3; ++i) {
-      parts[static_cast<std::size_t>(i)] = split_heads(slice(product, 2, i * width_, (i + 1) * width_), heads_);
+      parts[static_cast<std::size_t>(i)] = split_heads(slice(product, 2, i * own, (i + 1) * own), heads);
     }
   } else {
     for (std::int64_t i = 0; i < 3; ++i) parts[static_cast<std::size_t>(i)] = project(x, i);
   }
   if (cache == nullptr) {
-    return out_proj_(attend_tokens(parts[0], parts[1], parts[2], options_of(mask, options_.dropout)));
+    return out_proj_.row_parallel(attend_tokens(parts[0], parts[1], parts[2], options_of(mask, options_.dropout)));
   }
   const KeyValueCache::Extended all = cache->extend(swap_heads(parts[1]), swap_heads(parts[2]));
   const AttentionMask seen{.lengths = all.lengths, .causal = ops::Causal::last};
-  return out_proj_(attend_heads(swap_heads(parts[0]), all.keys, all.values, options_of(seen, options_.dropout)));
+  return out_proj_.row_parallel(
+      attend_heads(swap_heads(parts[0]), all.keys, all.values, options_of(seen, options_.dropout)));
 }
 
 Value MultiheadAttention::operator()(Value x, const AttentionMask& mask) {
@@ -145,7 +156,7 @@ Value MultiheadAttention::operator()(Value x, KeyValueCache& cache) {
 
 Value MultiheadAttention::operator()(Value query, Value key, Value value, const AttentionMask& mask) {
   const Tracing tracing(query.graph(), *this);
-  return out_proj_(
+  return out_proj_.row_parallel(
       attend_tokens(project(query, 0), project(key, 1), project(value, 2), options_of(mask, options_.dropout)));
 }
 
@@ -167,11 +178,13 @@ GroupedQueryAttention::GroupedQueryAttention(std::int64_t width, std::int64_t he
 
 Value GroupedQueryAttention::attend(Value x, const AttentionMask& mask, KeyValueCache* cache) {
   require_width("GroupedQueryAttention", "x", x, width_);
-  Value q = split_heads(q_proj_(x), heads_);
-  Value k = split_heads(k_proj_(x), options_.key_heads);
-  Value v = split_heads(v_proj_(x), options_.key_heads);
+  Graph& graph = x.graph();
+  const std::int64_t key_heads = own_heads(graph, options_.key_heads);
+  Value q = split_heads(q_proj_.column_parallel(x), own_heads(graph, heads_));
+  Value k = split_heads(k_proj_.column_parallel(x), key_heads);
+  Value v = split_heads(v_proj_.column_parallel(x), key_heads);
   if (!options_.rotary_base && cache == nullptr) {
-    return o_proj_(attend_tokens(q, k, v, options_of(mask, options_.dropout)));
+    return o_proj_.row_parallel(attend_tokens(q, k, v, options_of(mask, options_.dropout)));
   }
   q = swap_heads(q);
   k = swap_heads(k);
@@ -189,7 +202,7 @@ Value GroupedQueryAttention::attend(Value x, const AttentionMask& mask, KeyValue
     v = all.values;
     seen = {.lengths = all.lengths, .causal = ops::Causal::last};
   }
-  return o_proj_(attend_heads(q, k, v, options_of(seen, options_.dropout)));
+  return o_proj_.row_parallel(attend_heads(q, k, v, options_of(seen, options_.dropout)));
 }
 
 Value GroupedQueryAttention::operator()(Value x, const AttentionMask& mask) {

@@ -16,6 +16,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
 #include "concord/core/utf8.hpp"
+#include "concord/graph/shard.hpp"
 #include "concord/nn/substitution.hpp"
 
 namespace concord::nn {
@@ -24,8 +25,8 @@ namespace {
 /// So many calls of freeze and unfreeze there were. It orders them, and says nothing about any graph.
 std::atomic<std::uint64_t> freeze_calls = 0;
 
-/// A layer's parameter, and what graphs hold of it that have it under another name than the first. They share its
-/// ownership: two pointers are one parameter where neither is owner_before the other.
+/// A layer's parameter, and what graphs hold of it that have it under another name than the first, or a part of it.
+/// They share its ownership: two pointers are one parameter where neither is owner_before the other.
 struct Parameter : Variable {
   std::mutex mutex = {};
   std::deque<Variable> renamed = {};
@@ -38,23 +39,28 @@ struct ParameterOwner {
 };
 
 /// The parameter under this name; graphs that have it under another keep theirs.
-VariablePtr named(const VariablePtr& variable, std::string name) {
+VariablePtr named(const VariablePtr& variable, std::string name, const Shard& shard) {
   const ParameterOwner* const owner = std::get_deleter<ParameterOwner>(variable);
   if (owner == nullptr) {  // made by a layer itself
+    CONCORD_CHECK(shard.is_whole(), ArgumentError,
+                  "the parameter '{}' cannot be divided among devices: it was not made by Module::make_parameter",
+                  name);
     variable->name = std::move(name);
     return variable;
   }
   Parameter& parameter = *owner->parameter;
   const std::lock_guard lock(parameter.mutex);
-  if (parameter.name.empty()) parameter.name = name;
-  if (parameter.name == name) return {variable, &parameter};
-  auto found = std::ranges::find(parameter.renamed, name, &Variable::name);
+  if (parameter.name.empty() && shard.is_whole()) parameter.name = name;
+  if (parameter.name == name && shard.is_whole()) return {variable, &parameter};
+  auto found = std::ranges::find_if(parameter.renamed,
+                                    [&](const Variable& other) { return other.name == name && other.shard == shard; });
   if (found == parameter.renamed.end()) {
     found = parameter.renamed.insert(found, Variable{});
     found->name = std::move(name);
     found->role = parameter.role;
+    found->shard = shard;
   }
-  found->spec = parameter.spec;
+  found->spec = {parameter.spec.dtype, part_of(parameter.spec.shape, shard)};
   found->init = parameter.init;
   found->trainable = parameter.trainable;
   found->value = parameter.value;
@@ -188,6 +194,10 @@ bool Module::frozen_now(Graph& graph) {
 }
 
 Value Module::parameter(Graph& graph, const VariablePtr& variable, std::string_view name) {
+  return parameter_part(graph, variable, name, {});
+}
+
+Value Module::parameter_part(Graph& graph, const VariablePtr& variable, std::string_view name, const Shard& shard) {
   CONCORD_CHECK(variable, ArgumentError,
                 "a layer is used after it was moved from: its parameter '{}' is in the layer that it was moved to",
                 graph.scoped(name, '.'));
@@ -204,8 +214,10 @@ Value Module::parameter(Graph& graph, const VariablePtr& variable, std::string_v
     CONCORD_CHECK(!name.empty() && is_utf8(name) && full != "__metadata__", ArgumentError,
                   "a module has a parameter named '{}', which is not valid in a file; give it another name",
                   printable(full));
-    here = named(variable, std::move(full));
+    here = named(variable, std::move(full), shard);
   }
+  CONCORD_CHECK(here->shard == shard, ArgumentError,
+                "the parameter '{}' is used by two layers, which do not divide it alike among devices", here->name);
   if (frozen_now(graph)) graph.freeze(here);
   return graph.variable(here);
 }

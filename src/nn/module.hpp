@@ -100,6 +100,9 @@ class Module {
   /// Returns the value of a parameter in this graph; call it in `forward`. The name is `name` under the module's path.
   /// If another module that shares the parameter has named it in this graph, that name stays.
   static Value parameter(Graph& graph, const VariablePtr& variable, std::string_view name);
+  /// The part of a parameter that this rank has (nn::DividedLayers). Throws ArgumentError if the graph has the
+  /// parameter in other parts, or whole.
+  static Value parameter_part(Graph& graph, const VariablePtr& variable, std::string_view name, const Shard& shard);
   /// Makes a parameter that training changes, or with trainable = false a running statistic.
   static VariablePtr make_parameter(Shape shape, Initializer init, bool trainable = true);
 

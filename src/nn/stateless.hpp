@@ -2,6 +2,7 @@
 #pragma once
 
 #include "concord/core/export.hpp"
+#include "concord/nn/model_parallel.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -92,7 +93,10 @@ class Flatten : public Module {
 class Dropout : public Module {
  public:
   explicit Dropout(float p = 0.5F) : p_(p) {}
-  [[nodiscard]] Value forward(Value x) override { return dropout(x, p_); }
+  [[nodiscard]] Value forward(Value x) override {
+    const OwnRandomNumbers own(x);
+    return dropout(x, p_);
+  }
 
  private:
   float p_;

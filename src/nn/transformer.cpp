@@ -2,6 +2,7 @@
 #include "concord/nn/transformer.hpp"
 
 #include "concord/core/check.hpp"
+#include "concord/nn/model_parallel.hpp"
 #include "concord/ops/random.hpp"
 
 namespace concord::nn {
@@ -23,7 +24,12 @@ Value residual(Value x, LayerNorm& norm, const TransformerOptions& options, cons
 }
 
 Value feed_forward(Value x, Linear& first, Linear& second, const TransformerOptions& options) {
-  return second(dropout(options.activation(first(x)), options.dropout));
+  const Value inner = first.column_parallel(x);
+  const auto dropped = [&] {
+    const OwnRandomNumbers own(x.graph());
+    return dropout(options.activation(inner), options.dropout);
+  };
+  return second.row_parallel(dropped());
 }
 
 [[noreturn]] void refuse_alone(const char* module) {

@@ -25,6 +25,10 @@ void check_options(const MinimizeOptions& options) {
   CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "gradients must be accumulated over at least 1 run, got {}",
                 options.accumulate);
   CONCORD_CHECK(options.ranks >= 1, ArgumentError, "a step is that of at least 1 rank, got {}", options.ranks);
+  const bool is_one = options.model_rank == 0 && options.model_ranks == 1;
+  CONCORD_CHECK(is_one || (options.ranks == 1 && options.model_rank < options.model_ranks), ArgumentError,
+                "a step cannot be that of part {} of {} and of {} ranks", options.model_rank, options.model_ranks,
+                options.ranks);
   CONCORD_CHECK(options.weight > 0 && options.weight <= 0x1p31, ArgumentError,
                 "the weight of a run must be above 0 and at most 2^31, got {}", options.weight);
   CONCORD_CHECK(options.loss_scale == 0 || (options.loss_scale >= 1 && options.loss_scale <= kMostScale), ArgumentError,
@@ -40,7 +44,8 @@ Value state_of(Value weight, std::string_view state, const TensorSpec& spec, flo
                                          .spec = spec,
                                          .init = {Initializer::Kind::constant, initial, 0},
                                          .role = VariableRole::optimizer,
-                                         .of = parameter});
+                                         .of = parameter,
+                                         .shard = weight.node().variable->shard});
 }
 
 /// A parameter's gradient in the making.
@@ -204,6 +209,10 @@ std::vector<std::string> names_of(const std::vector<Value>& weights) {
 }
 
 Rule rule_for(Value weight, const Rule& rule) {
+  CONCORD_CHECK(weight.node().variable->shard.is_whole() || (!rule.stage && !rule.for_shape), NotSupported,
+                "'{}': the optimizer '{}' computes with whole parameters, and this one is divided among devices; use "
+                "another one for it, such as adamw or sgd",
+                weight.name(), rule.name);
   if (!rule.for_shape) return rule;
   try {
     return rule.for_shape(weight.shape());
@@ -219,7 +228,8 @@ Variable average_of(const Graph& graph, const Variable& parameter) {
           .spec = parameter.spec,
           .init = {},
           .role = VariableRole::average,
-          .of = parameter.name};
+          .of = parameter.name,
+          .shard = parameter.shard};
 }
 
 Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& options) {
@@ -241,7 +251,8 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   const LossScale scale = options.loss_scale > 0 ? add_loss_scale(graph, options) : LossScale{};
   const std::vector<LossTerm> terms = terms_of(loss);
   const auto scaled = [&](Value value, const LossTerm& term) {
-    const float share = share_of_run(term, options);
+    // What is differentiated is the sum over the ranks of a divided network, each of which has the whole loss.
+    const float share = share_of_run(term, options) / static_cast<float>(options.model_ranks);
     if (share != 1) value = value * share;
     return scale.scale ? value * reshape(scale.scale, value.shape()) : value;
   };
@@ -268,6 +279,9 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   }
   const Scope all(graph, "update");
   const PassScope pass(graph, Pass::update);
+  if (options.model_ranks > 1) {
+    for (std::vector<Value>& of_term : gradients) sum_whole_ones(of_term, weights);
+  }
   const bool is_exchanged = options.ranks > 1;
   std::vector<Joined> joined = is_exchanged ? join_ranks(graph, terms, options, finite_loss, staging != nullptr)
                                             : join_runs(graph, terms, options);
@@ -297,7 +311,9 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   }
   const bool wants_norm = options.clip.norm > 0, wants_finite = options.check_gradients || scale.scale;
   Gradients known;
-  if (staging != nullptr) {
+  if (options.model_ranks > 1) {
+    known = measured_over_parts(weights, whole, options, finite_loss, wants_norm, wants_finite);
+  } else if (staging != nullptr) {
     if (wants_norm || wants_finite) known = measured_in_stages(weights, whole, *staging, wants_norm, wants_finite);
   } else {
     if (wants_norm) known.norm = global_norm(whole);

@@ -36,6 +36,11 @@ struct MinimizeOptions {
   /// N ranks have the bits of `accumulate` N on one device. The random state advances by `ranks` each run, so a rank
   /// adds its number to the step word at the start.
   int ranks = 1;
+  /// Above 1: each of so many ranks runs this step with the same batch and its part of the parameters
+  /// (Variable::shard), and the graph sums what they make (all_reduce). Then the gradients of whole parameters are
+  /// summed over the ranks, and the norm and the checks are those of all parts. Every rank gets the same numbers,
+  /// whatever its device is. Not with `ranks`.
+  int model_ranks = 1, model_rank = 0;
   /// Above 0: adds a variable "ema.<parameter>" for each trained parameter, ema ← decay·ema + (1 − decay)·parameter,
   /// which starts as the result of the first update (Polyak and Juditsky, 1992; torch.optim.swa_utils).
   double ema_decay = 0;
@@ -48,8 +53,8 @@ struct MinimizeOptions {
   /// if programs that share Variables train different parameters, such as the two networks of a GAN. The states of
   /// parameters keep their names.
   std::string name = {};
-  /// The weight of this program's batch among the runs of an update, for a loss that is a mean over samples. If programs
-  /// with other batch sizes take part, set it to the number of samples over that of the usual batch.
+  /// The weight of this program's batch among the runs of an update, for a loss that is a mean over samples. If
+  /// programs with other batch sizes take part, set it to the number of samples over that of the usual batch.
   double weight = 1;
 };
 

@@ -84,6 +84,16 @@ struct Staging {
 /// The norm of all gradients and whether they are finite, from what each stage measures of its own.
 [[nodiscard]] Gradients measured_in_stages(const std::vector<Value>& weights, const std::vector<Value>& gradients,
                                            Staging& staging, bool wants_norm, bool wants_finite);
+
+// A step whose parameters are divided among ranks (MinimizeOptions::model_ranks):
+/// Replaces the gradients of whole parameters by their sums over the ranks.
+void sum_whole_ones(std::vector<Value>& gradients, const std::vector<Value>& weights);
+/// The norm of all gradients and whether they are finite, in which each part counts once. `finite_loss` becomes 0 if
+/// the losses of all ranks are finite, else NaN. All ranks get the same numbers.
+[[nodiscard]] Gradients measured_over_parts(const std::vector<Value>& weights, const std::vector<Value>& gradients,
+                                            const MinimizeOptions& options, Value& finite_loss, bool wants_norm,
+                                            bool wants_finite);
+
 /// As minimize, or as minimize_in_stages if `staging` is not null; `options` then has the runs of an update as ranks.
 [[nodiscard]] Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options, Staging* staging);
 

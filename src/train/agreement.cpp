@@ -34,6 +34,7 @@ class Hash {
 std::uint64_t hash_of_weights(const TrainerState& state) {
   Hash hash;
   for (const auto& [name, tensor] : state.weights.persistent()) {
+    if (!state.weights.shard_of(name).is_whole()) continue;
     if (name == cursor_name("train") || name == kRandomState) continue;  // of each rank's own
     hash.add(name);
     hash.add(tensor.bytes());
@@ -80,6 +81,7 @@ void require_equal_ranks(const TrainerState& state, const Samples& data, const F
       {"the numbers of samples", unsigned_of(data.size())},
       {"the samples", hash_of_data(data, state.at.seed), true},
       {"the batches of a pipeline", unsigned_of(state.options.pipeline.micro)},
+      {"the divisions of the network", static_cast<std::uint64_t>(state.options.model_parallel.division)},
       {"the splits of batches", hash_of_split(state), true},
       {"the precisions of exchanged gradients", static_cast<std::uint64_t>(state.options.gradients)},
       {"the choices of synchronised batch norm", state.options.sync_batch_norm ? 1U : 0U},

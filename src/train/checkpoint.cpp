@@ -33,7 +33,7 @@ void warn_of_other_settings(const io::CheckpointInfo& info, const TrainerOptions
 }  // namespace
 
 void save_checkpoint(const TrainerState& state, const std::filesystem::path& path, const io::SaveOptions& options) {
-  if (state.ranks.rank() != 0 && !state.pipeline) return;
+  if (state.ranks.rank() != 0 && !state.is_divided()) return;
   const timeline::Span span("checkpoint");
   const Variables& variables = *state.weights.variables();
   const optim::Rule& rule = state.recipe.optimizer.rule();
@@ -53,7 +53,7 @@ void save_checkpoint(const TrainerState& state, const std::filesystem::path& pat
     tensors.insert_or_assign(cursor_name("train"), Tensor::of<std::int32_t>(Shape{1}, std::vector{batches}));
   }
   const auto write = [&] { io::save_checkpoint(path, tensors, info, state.options.metadata, options); };
-  if (state.pipeline) {
+  if (state.is_divided()) {
     write_on_first_rank(state, write);
   } else {
     write();

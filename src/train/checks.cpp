@@ -64,8 +64,9 @@ void check_fit(const Recipe& recipe, const TrainerOptions& trainer, const Sample
   CONCORD_CHECK(options.schedule, ArgumentError, "fit: the schedule is empty");
   CONCORD_CHECK(options.validate || !options.schedule.reads_losses(), ArgumentError,
                 "fit: the schedule {} needs a validation set", options.schedule.description());
-  CONCORD_CHECK(!options.nan_trace || !trainer.pipeline.is_on(), ArgumentError,
-                "fit: nan_trace cannot be used with a pipeline, where no device has the whole step");
+  CONCORD_CHECK(!options.nan_trace || !(trainer.pipeline.is_on() || trainer.model_parallel.is_on()), ArgumentError,
+                "fit: nan_trace cannot be used with a network that is divided among devices, where none has the whole "
+                "step");
   CONCORD_CHECK(!options.nan_trace || precision != Precision::fp16, ArgumentError,
                 "fit: nan_trace cannot be used with fp16: scaled gradients overflow until the scale is small enough");
   CONCORD_CHECK(options.validate || options.metrics.empty(), ArgumentError,

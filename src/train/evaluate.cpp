@@ -170,7 +170,7 @@ io::TensorMap predict_values(TrainerState& state, const Samples& data, std::int6
   const bool reads_indices = std::ranges::any_of(
       data.feature_specs(), [](const ColumnSpec& column) { return column.spec.dtype == DType::i32; });
   const bool is_finite = std::ranges::all_of(outputs, [](const auto& output) { return all_finite(output.second); });
-  if (reads_indices && !is_finite && !state.pipeline) require_right_indices(state, data, plan, key);
+  if (reads_indices && !is_finite && !state.is_divided()) require_right_indices(state, data, plan, key);
   return outputs;
 }
 
@@ -196,7 +196,7 @@ Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions
   Metrics metrics;
   metrics.samples = data.size();
   metrics.loss = totals.loss(samples);
-  if (!std::isfinite(metrics.loss) && !state.pipeline) require_right_indices(state, data, plan, key);
+  if (!std::isfinite(metrics.loss) && !state.is_divided()) require_right_indices(state, data, plan, key);
   metrics.named = totals.metrics(samples);
   if (k > 0) {
     // Where some are ignored the device has counted the others.
@@ -207,6 +207,7 @@ Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions
     metrics.k = k;
   }
   if (state.pipeline) state.ranks.share(metrics, state.pipeline->last());  // which counts
+  if (state.options.model_parallel.is_on()) state.ranks.share(metrics);    // devices may round differently
   return metrics;
 }
 

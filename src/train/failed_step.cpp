@@ -56,6 +56,9 @@ void FailedStep::require_finite_values() {
 }
 
 void FailedStep::explain() {
+  // Running the step again by operators would need the sums of all ranks.
+  CONCORD_CHECK(!state_.options.model_parallel.is_on(), NonFinite, "the loss or a gradient of {} is not finite{} {}",
+                name(), kKept, optim::kNonFiniteAdvice);
   NonFiniteReport report;
   std::string what = "the loss", where = "running the step again found no such value";
   if (state_.ranks.are_several()) where += fmt::format(" on rank {}", state_.ranks.rank());

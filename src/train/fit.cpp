@@ -124,8 +124,8 @@ void Fit::begin_epoch() {
   batches_->begin_epoch(state_.ranks.own_rows(plan_, order), done);
   at_.begin_epoch(plan_);
   if (at_.position == 0) steps_.restart(programs_.full->terms, at_.seed, at_.epoch);
-  if (!state_.ranks.are_several()) return;
   if (stage_) return stage_->begin_epoch(done);
+  if (!state_.ranks.divide_batches()) return;
   // What a checkpoint says of the counters is true for rank 0.
   steps_.place_rank(done, state_.ranks.run_of(state_.ranks.own_of(at_.batches_done(plan_))));
   programs_.full->exchange->start_counts(steps_.counts(programs_.full->terms));
@@ -144,7 +144,7 @@ bool Fit::stop_wanted() const {
 
 void Fit::check_finite() {
   const timeline::Span span("wait for the loss");
-  if (programs_.full->exchange) programs_.full->exchange->require_all_ranks();
+  state_.programs.require_all_ranks();
   if (stage_) return stage_->require_finite(steps_.are_finite());
   if (is_at_applied_step()) return;
   failed_step_->explain();
@@ -258,7 +258,7 @@ bool Fit::train_epoch() {
     const std::int64_t before = at_.step;
     if (stage_) {
       stage_->run_update([&](std::int64_t batch) { place_batch(batch); });
-    } else if (state_.ranks.are_several()) {
+    } else if (state_.ranks.divide_batches()) {
       run_update(at_.batches_done(plan_));
     } else {
       const std::int64_t batch = at_.batches_done(plan_);
@@ -283,7 +283,7 @@ bool Fit::train_epoch() {
 
 void Fit::finish_epoch(double seconds, std::int64_t samples) {
   EpochReport report;
-  report.loss = loss_so_far(plan_.samples);
+  report.loss = state_.ranks.agreed(loss_so_far(plan_.samples));
   report.epoch = at_.epoch + 1;
   report.epochs = target_epoch_;
   report.steps = at_.step;

@@ -1,7 +1,8 @@
-// Variables on their way to rank 0, in the order of their names, which is the same on all ranks.
+// Variables and parts of variables on their way to rank 0, in the order of their names, which is the same on all ranks.
 #include <string>
 
 #include "concord/core/check.hpp"
+#include "concord/graph/shard.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/step_variables.hpp"
 
@@ -32,15 +33,37 @@ io::TensorMap gather(const PipelineRank& rank, const Specs& specs, io::TensorMap
   return all;
 }
 
+/// Puts the parts of all ranks together. `own`: those of this rank, and what is whole.
+io::TensorMap gather(const Ranks& ranks, const Weights& weights, io::TensorMap own) {
+  const timeline::Span span("gather weights");
+  for (auto& [name, tensor] : own) {
+    Shard shard = weights.shard_of(name);
+    if (shard.is_whole()) continue;
+    if (ranks.rank() != 0) {
+      ranks.group()->send(tensor.bytes(), 0);
+      continue;
+    }
+    Tensor whole = Tensor::unset(whole_of(tensor.spec(), shard));
+    for (shard.rank = 0; shard.rank < shard.ranks; ++shard.rank) {
+      if (shard.rank > 0) ranks.group()->receive(tensor.bytes(), shard.rank);
+      put_part(whole, tensor, shard);
+    }
+    tensor = std::move(whole);
+  }
+  return own;
+}
+
 }  // namespace
 
 io::TensorMap gather_evaluated(const TrainerState& state) {
   io::TensorMap own = state.weights.evaluated();
+  if (state.options.model_parallel.is_on()) return gather(state.ranks, state.weights, std::move(own));
   return state.pipeline ? gather(*state.pipeline, state.weights.network(), std::move(own)) : own;
 }
 
 io::TensorMap gather_persistent(const TrainerState& state) {
   io::TensorMap own = state.weights.persistent();
+  if (state.options.model_parallel.is_on()) return gather(state.ranks, state.weights, std::move(own));
   if (!state.pipeline) return own;
   io::TensorMap all = gather(*state.pipeline, state.weights.known(), std::move(own));
   if (state.weights.known().contains(kRandomState) && state.pipeline->is_first()) {
@@ -51,14 +74,14 @@ io::TensorMap gather_persistent(const TrainerState& state) {
 }
 
 void write_on_first_rank(const TrainerState& state, const std::function<void()>& write) {
-  if (!state.pipeline) {
+  if (!state.is_divided()) {
     if (state.ranks.rank() == 0) write();
     state.ranks.wait();
     return;
   }
   std::string failure;
   try {
-    if (state.pipeline->is_first()) write();
+    if (state.ranks.rank() == 0) write();
   } catch (const IoError& error) {
     failure = error.what();
   }

@@ -14,6 +14,7 @@
 #include "concord/core/export.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/data/loader.hpp"
+#include "concord/nn/model_parallel.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/optim/schedule.hpp"
 #include "concord/train/metric.hpp"
@@ -29,6 +30,16 @@ struct Pipeline {
   int stages = 0;  // the number of devices; 0: no pipeline
   int micro = 0;   // batches an update, at least 2
   [[nodiscard]] bool is_on() const { return stages != 0 || micro != 0; }
+};
+
+/// A network whose layers are divided among devices, for networks that one device does not hold. Each rank has its part
+/// of the weights and of the optimizer's state, and all ranks train on the same batches. The result is that of one
+/// device with the same options, up to rounding, but for the random numbers of dropout within divided layers. See
+/// nn::DividedLayers for what is divided.
+struct ModelParallel {
+  nn::Division division = nn::Division::none;
+  int ranks = 0;  // the number of devices
+  [[nodiscard]] bool is_on() const { return division != nn::Division::none; }
 };
 
 /// How the samples of an update are divided among devices of different speed. Without it each has a batch of its own,
@@ -92,6 +103,8 @@ struct TrainerOptions {
   Precision gradients = Precision::fp32;
   /// Not with `accumulate`. Needs as many ranks as stages.
   Pipeline pipeline = {};
+  /// Not with `pipeline` and `split`, and not for optimizers that need whole parameters: Lars, Lamb, Adafactor, Muon.
+  ModelParallel model_parallel = {};
   /// When ranks are lost, `fit` goes on from the last update with those that are left, if they are at least so many.
   /// An update keeps its number of batches, so the training has the same results up to rounding, and more time. 0:
   /// collective::least_ranks; if that is 0 too, fit throws RankLost.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "concord/collective/shared_files.hpp"
+#include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 
@@ -57,6 +58,11 @@ bool are_different_devices(collective::Group& group, const DeviceInfo& own) {
   group.all_gather(std::as_writable_bytes(std::span(all)), sizeof(Address));
   std::ranges::sort(all);
   return std::ranges::adjacent_find(all) == all.end();
+}
+
+bool may_share_memory(collective::Group& group, const DeviceInfo& own) {
+  const bool is_wanted = collective::wanted_transport() != "host" && group.transport() == "host";
+  return all_of(group, is_wanted) && are_different_devices(group, own);
 }
 
 std::unique_ptr<PeerMemory> connected_peer_memory(collective::Group& group, Device& device, std::size_t bytes,

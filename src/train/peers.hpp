@@ -12,6 +12,9 @@ namespace concord::train {
 [[nodiscard]] bool all_of(collective::Group& group, bool own);
 /// Whether no two ranks have the same device: kernels of one would wait for kernels of the other, which do not run.
 [[nodiscard]] bool are_different_devices(collective::Group& group, const DeviceInfo& own);
+/// Whether the ranks may sum in memory that their devices share: they are processes of one machine with a device each,
+/// and $CONCORD_EXCHANGE does not say otherwise.
+[[nodiscard]] bool may_share_memory(collective::Group& group, const DeviceInfo& own);
 /// Connected memory of so many bytes, a multiple of 16, on the device of each rank, whose sums have been checked. Null
 /// on all ranks if one of the devices cannot share memory, or has sums that are wrong. `apart` as
 /// Device::allocate_peer.

@@ -7,6 +7,7 @@
 
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/graph/shard.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/weights/file.hpp"
 #include "concord/weights/load.hpp"
@@ -80,10 +81,14 @@ io::TensorMap PendingFiles::read_weights(const Specs& network) const {
   return weights_ ? weights::load_reported(weights_->path, network, weights_->options) : io::TensorMap();
 }
 
-void PendingFiles::move_to(Variables& variables, const Specs& names) {
+void PendingFiles::move_to(Variables& variables, const Specs& names, const Shards& shards) {
   for (const auto& [name, spec] : names) {
+    const auto shard = shards.find(name);
     // A stage of a network has its own variables only.
-    if (variables.contains(name)) variables.write(name, checkpoint_->tensors.at(name));
+    if (variables.contains(name)) {
+      const Tensor& whole = checkpoint_->tensors.at(name);
+      variables.write(name, shard == shards.end() ? whole : part_of(whole, shard->second));
+    }
     checkpoint_->tensors.erase(name);
   }
 }

@@ -12,6 +12,7 @@
 namespace concord::train {
 
 using Specs = std::map<std::string, TensorSpec>;
+using Shards = std::map<std::string, Shard>;
 
 /// At most one checkpoint and one file of weights, which count after those of the checkpoint.
 class PendingFiles {
@@ -30,8 +31,8 @@ class PendingFiles {
   /// What the file of weights that waits has of this network (weights::load); nothing where none does.
   [[nodiscard]] io::TensorMap read_weights(const Specs& network) const;
 
-  /// Moves these tensors, which were checked, from the checkpoint to the device.
-  void move_to(Variables& variables, const Specs& names);
+  /// Moves these tensors, which were checked, from the checkpoint to the device; of those in `shards`, the part.
+  void move_to(Variables& variables, const Specs& names, const Shards& shards);
   void drop_checkpoint() { checkpoint_.reset(); }
   void drop_weights() { weights_.reset(); }
 

@@ -32,33 +32,6 @@ const StagePlan& PipelineRank::plan_for(const std::function<Traced()>& traced) {
   return *plan_;
 }
 
-void PipelineRank::on_all_stages(const std::function<void()>& make) const {
-  enum class Outcome : std::uint8_t { good, no_memory, failed };
-  Outcome own = Outcome::good;
-  std::exception_ptr error;
-  try {
-    make();
-  } catch (const RankLost&) {
-    throw;
-  } catch (const OutOfMemory& failure) {
-    own = Outcome::no_memory;
-    error = std::make_exception_ptr(OutOfMemory(fmt::format("stage {} of {}: {}", stage(), stages(), failure.what())));
-  } catch (const Error&) {
-    own = Outcome::failed;
-    error = std::current_exception();
-  }
-  std::vector<Outcome> all(static_cast<std::size_t>(stages()));
-  all[static_cast<std::size_t>(stage())] = own;
-  group_->all_gather(std::as_writable_bytes(std::span(all)), sizeof(Outcome));
-  if (error) std::rethrow_exception(error);
-  const auto other = std::ranges::find_if(all, [](Outcome outcome) { return outcome != Outcome::good; });
-  if (other == all.end()) return;
-  const auto where = other - all.begin();
-  CONCORD_CHECK(*other != Outcome::no_memory, OutOfMemory,
-                "stage {} does not fit on the device of rank {}, which says why", where, where);
-  throw ArgumentError(fmt::format("stage {} cannot run on the device of rank {}, which says why", where, where));
-}
-
 void PipelineRank::note_homes(const Graph& graph, const Stages& stages) {
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);

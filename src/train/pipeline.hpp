@@ -35,8 +35,6 @@ class PipelineRank {
   void note_homes(const Graph& graph, const Stages& stages);
   /// The rank that files get this variable from.
   [[nodiscard]] int home(const std::string& variable) const;
-  /// Makes something on all stages, or on none: where it fails on one, the others throw OutOfMemory or ArgumentError.
-  void on_all_stages(const std::function<void()>& make) const;
   /// The bytes of rank `root` for all.
   void share(std::span<std::byte> bytes, int root) const { group_->broadcast(bytes, root); }
 

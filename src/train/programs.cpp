@@ -3,8 +3,13 @@
 
 #include <algorithm>
 
+#include "concord/collective/world.hpp"
 #include "concord/compile/memory_need.hpp"
 #include "concord/core/check.hpp"
+#include "concord/ops/all_reduce.hpp"
+#include "concord/train/on_all_ranks.hpp"
+#include "concord/train/peers.hpp"
+#include "concord/train/ranks.hpp"
 
 namespace concord::train {
 
@@ -24,6 +29,37 @@ void Programs::clear() {
   programs_.clear();
   if (exchange_) exchange_->unbind();
   exchange_.reset();
+  step_sums_.reset();
+}
+
+StepProgramPtr Programs::make_part(const ProgramKey& key) {
+  StepProgramPtr program;
+  on_all_ranks(*options_.group, "part", [&] { program = make_whole(key); });
+  join_parts(*program->program, *program->graph);
+  return program;
+}
+
+void Programs::join_parts(Program& program, const Graph& graph) {
+  collective::Group& group = *options_.group;
+  std::vector<Agreed> sums;
+  for (const Program::AllReduced& sum : program.all_reduces()) {
+    sums.push_back({"the sizes of the sums within a step", sum.count});
+  }
+  const Ranks ranks(options_.group, 1, true);
+  ranks.require_equal(std::vector<Agreed>{{"the numbers of sums within a step", sums.size()}});
+  ranks.require_equal(sums);
+  const auto most = static_cast<std::size_t>(most_all_reduced(graph));
+  if (!step_sums_ || step_sums_->most() < most) {
+    Device& device = weights_.variables()->device();
+    const bool by_peer = collective::wanted_transport() == "peer" && may_share_memory(group, device.info());
+    step_sums_.emplace(group, device, most, by_peer);
+  }
+  program.all_reduce_by([this](const Operand& values, std::size_t count) { step_sums_->sum(values, count); });
+}
+
+void Programs::require_all_ranks() {
+  if (exchange_) exchange_->require_all_ranks();
+  if (step_sums_) step_sums_->require_all_ranks();
 }
 
 CompileOptions Programs::options_of(Purpose purpose) const {
@@ -62,6 +98,10 @@ StepProgramPtr Programs::get(const ProgramKey& key) {
 
 StepProgramPtr Programs::make(const ProgramKey& key) {
   if (pipeline_ != nullptr) return make_stage(key);
+  return recipe_.model_parallel.is_on() ? make_part(key) : make_whole(key);
+}
+
+StepProgramPtr Programs::make_whole(const ProgramKey& key) {
   Traced traced = trace(recipe_, key);
   // All files are checked before anything is taken from them: a program that they do not fit is not kept.
   Weights::Arrival arrival = weights_.expect(traced, key);
@@ -121,22 +161,23 @@ std::shared_ptr<Exchange> Programs::exchange_of(const Graph& graph) {
 EpochPrograms Programs::of_epoch(ProgramKey key, const EpochPlan& plan) {
   EpochPrograms made;
   key.plan = plan.full;
+  const auto make_both = [&] {
+    made.full = get(key);
+    if (plan.last.size == 0) return;
+    ProgramKey last = key;
+    last.plan = plan.last;
+    made.last = get(last);
+  };
   if (pipeline_ != nullptr) {
-    pipeline_->on_all_stages([&] {
-      made.full = get(key);
-      if (plan.last.size == 0) return;
-      key.plan = plan.last;
-      made.last = get(key);
-    });
+    on_all_ranks(pipeline_->group(), "stage", make_both);
+    return made;
+  }
+  if (recipe_.model_parallel.is_on()) {
+    make_both();
     return made;
   }
   try {
-    made.full = get(key);
-    if (plan.last.size > 0) {
-      ProgramKey last = key;
-      last.plan = plan.last;
-      made.last = get(last);
-    }
+    make_both();
     return made;
   } catch (const Error&) {
     made = {};

@@ -63,6 +63,8 @@ class Programs {
   /// The programs of an epoch; `key` but for its plan. An OutOfMemory says the largest batch that fits,
   /// a NotSupported the largest that is possible, where one is.
   [[nodiscard]] EpochPrograms of_epoch(ProgramKey key, const EpochPlan& plan);
+  /// Throws RankLost if a rank did not come to a sum on the device.
+  void require_all_ranks();
   /// Forgets all programs, and what their ranks exchange.
   void clear();
   /// Forgets the programs that read this source.
@@ -73,9 +75,13 @@ class Programs {
 
   [[nodiscard]] StepProgramPtr find(const ProgramKey& key);
   [[nodiscard]] StepProgramPtr make(const ProgramKey& key);
+  [[nodiscard]] StepProgramPtr make_whole(const ProgramKey& key);
   [[nodiscard]] StepProgramPtr make_stage(const ProgramKey& key);
   /// The memory of what the ranks exchange in this step; null if they exchange nothing.
   [[nodiscard]] std::shared_ptr<Exchange> exchange_of(const Graph& graph);
+  /// Lets the ranks of a divided network sum within this program.
+  void join_parts(Program& program, const Graph& graph);
+  [[nodiscard]] StepProgramPtr make_part(const ProgramKey& key);
   [[nodiscard]] CompileOptions options_of(Purpose purpose) const;
   /// The error that is being handled, with what can be done about an epoch whose programs do not fit.
   [[noreturn]] void rethrow_with_advice(ProgramKey key, std::int64_t samples) const;
@@ -86,6 +92,7 @@ class Programs {
   PipelineRank* pipeline_;
   std::list<std::pair<ProgramKey, StepProgramPtr>> programs_;  // the last used first
   std::shared_ptr<Exchange> exchange_;                         // of the last step
+  std::optional<StepSums> step_sums_;                          // of a network that is divided within layers
 };
 
 }  // namespace concord::train

@@ -93,6 +93,14 @@ void Ranks::require_equal(std::span<const Agreed> values) const {
   }
 }
 
+double Ranks::agreed(double own) const {
+  if (divide_batches()) return own;  // a sum of all ranks already
+  Metrics metrics;
+  metrics.loss = own;
+  share(metrics);
+  return metrics.loss;
+}
+
 bool Ranks::any(bool own) const {
   if (!are_several()) return own;
   float count = own ? 1 : 0;
@@ -124,9 +132,9 @@ Ranks ranks_of(const TrainerOptions& options, std::int64_t accumulate) {
   const BatchSplit& split = options.split;
   CONCORD_CHECK(!split.by_speed || split.shares.empty(), ArgumentError,
                 "a split of batches is given by shares, or by speed, not by both");
-  const bool in_stages = options.pipeline.is_on();
+  const bool in_stages = options.pipeline.is_on() || options.model_parallel.is_on();
   CONCORD_CHECK(!split.is_on() || !in_stages, ArgumentError,
-                "a pipeline has no split of batches: each stage works on all samples");
+                "a network that is divided among devices has no split of batches: each device works on all samples");
   const int size = options.group ? options.group->size() : 1;
   if (!options.group || !split.is_on()) return {options.group, in_stages ? accumulate : accumulate * size, in_stages};
   std::vector<double> shares = split.shares;

@@ -77,6 +77,8 @@ class Ranks {
 
   /// Throws ArgumentError on all ranks if one of these is not the same on all; they are named in the same order.
   void require_equal(std::span<const Agreed> values) const;
+  /// A number that all ranks compute, and unlike devices round differently: that of rank 0.
+  [[nodiscard]] double agreed(double own) const;
   /// Whether one of the ranks says yes.
   [[nodiscard]] bool any(bool own) const;
   /// The results of rank `root`, so that all ranks decide alike.

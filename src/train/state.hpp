@@ -39,6 +39,8 @@ struct TrainerState {
   train::Weights weights{device, options};
   train::Programs programs{recipe, options, weights, pipeline ? &*pipeline : nullptr};
   train::ResidentSets resident{weights.variables(), options.resident_fraction, programs};
+  /// Whether no rank has the whole network.
+  [[nodiscard]] bool is_divided() const { return pipeline || options.model_parallel.is_on(); }
   train::Place at;
   train::ResumedRates resumed;
   std::string schedule;  // of the last fit, in words
@@ -55,12 +57,12 @@ decltype(auto) Trainer::with_state(const char* what, Function&& function) const 
 
 namespace train {
 
-/// Weights::evaluated and Weights::persistent of all stages, on rank 0; nothing on the others. Without a pipeline,
+/// Weights::evaluated and Weights::persistent of the whole network, on rank 0. Where each rank has a whole network,
 /// those of this device. All ranks call it together. Throws RankLost.
 [[nodiscard]] io::TensorMap gather_evaluated(const TrainerState& state);
 [[nodiscard]] io::TensorMap gather_persistent(const TrainerState& state);
 
-/// Lets rank 0 write a file. In a pipeline, an IoError of rank 0 is one on all ranks, so that all try again.
+/// Lets rank 0 write a file. In a divided network, an IoError of rank 0 is one on all ranks, so that all try again.
 void write_on_first_rank(const TrainerState& state, const std::function<void()>& write);
 /// That a fit runs, for as long as it does.
 class InFit {

@@ -83,8 +83,9 @@ int least_ranks(const TrainerState& state) {
 void check_survivors(const TrainerState& state) {
   const collective::GroupPtr& group = state.ranks.group();
   if (!group || least_ranks(state) == 0) return;
-  CONCORD_CHECK(!state.pipeline, NotSupported,
-                "a pipeline cannot go on without a stage; leave --min-ranks, a range of --nodes and "
+  CONCORD_CHECK(!state.is_divided(), NotSupported,
+                "a network that is divided among devices cannot go on without one of them; leave --min-ranks, a range "
+                "of --nodes and "
                 "TrainerOptions::min_ranks out");
   CONCORD_CHECK(group->has_survivors(), NotSupported,
                 "ranks that exchange by {} cannot go on when one is lost; leave --min-ranks and "

@@ -17,6 +17,7 @@
 #include "concord/train/loss_sums.hpp"
 #include "concord/train/metrics.hpp"
 #include "concord/train/mixing.hpp"
+#include "concord/train/model_parallel.hpp"
 #include "concord/train/stage_plan.hpp"
 
 namespace concord::train {
@@ -32,9 +33,9 @@ VariableRole role_of_counters(Purpose purpose) {
   return purpose == Purpose::train ? VariableRole::optimizer : VariableRole::transient;
 }
 
-void call_network(Traced& traced, const Recipe& recipe, const Values& features) {
+void call_network(Traced& traced, const Recipe& recipe, const Values& features, bool divides_samples = true) {
   const std::vector<VariablePtr> before = traced.graph->variables();
-  traced.outputs = (*recipe.network)(features);
+  traced.outputs = outputs_in_parts(*recipe.network, features, recipe.model_parallel, recipe.rank, divides_samples);
   for (const VariablePtr& variable : traced.graph->variables()) {
     const bool known = std::ranges::find(before, variable) != before.end();
     const bool is_weight = variable->role == VariableRole::parameter || variable->role == VariableRole::own;
@@ -282,7 +283,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, const StagePlan* plan)
   if (key.purpose == Purpose::statistics) {
     const Value number = pointwise("batch_number", {batch.cursor}, scalar::input(0) + 1.0F);
     const nn::AveragedStatistics averaged(number);
-    call_network(traced, recipe, batch.features);
+    call_network(traced, recipe, batch.features, false);
     graph.assign(batch.cursor, cast(number, DType::i32));
     cut_into_stages(traced, plan);
     return traced;

@@ -12,6 +12,7 @@
 #include "concord/optim/minimize.hpp"
 #include "concord/train/metric.hpp"
 #include "concord/train/objective.hpp"
+#include "concord/train/options.hpp"
 #include "concord/train/source.hpp"
 
 namespace concord::train {
@@ -56,6 +57,7 @@ struct Recipe {
   /// Of batch norm, over minimize.ranks (TrainerOptions::sync_batch_norm).
   bool synchronises_statistics = false;
   int rank = 0;
+  ModelParallel model_parallel = {};
 };
 
 [[nodiscard]] std::vector<Value> results_of(const Values& outputs, Value loss);

@@ -31,6 +31,17 @@ void check_pipeline(const TrainerOptions& options) {
                 options.accumulate);
 }
 
+void check_model_parallel(const TrainerOptions& options) {
+  const ModelParallel& parallel = options.model_parallel;
+  if (!parallel.is_on()) return;
+  const int devices = options.group ? options.group->size() : 1;
+  CONCORD_CHECK(parallel.ranks >= 2 && devices == parallel.ranks, ArgumentError,
+                "a network in {} parts needs as many devices, and at least 2, got {}", parallel.ranks, devices);
+  CONCORD_CHECK(!options.pipeline.is_on(), NotSupported, "a network is either divided within layers or in stages");
+  CONCORD_CHECK(options.gradients == Precision::fp32, NotSupported,
+                "the devices of a divided network sum gradients in fp32, not in {}", name_of(options.gradients));
+}
+
 }  // namespace
 
 Trainer::Trainer(std::shared_ptr<nn::Module> network, Objective objective, optim::Optimizer optimizer, DevicePtr device,
@@ -45,18 +56,21 @@ Trainer::Trainer(std::shared_ptr<nn::Module> network, Objective objective, optim
     CONCORD_CHECK(own.gradients != Precision::tf32, NotSupported,
                   "ranks exchange gradients in fp32, bf16 or fp16, not in tf32");
     check_pipeline(own);
-    const bool in_stages = own.pipeline.is_on();
+    check_model_parallel(own);
+    const bool in_stages = own.pipeline.is_on(), in_parts = own.model_parallel.is_on();
+    const int rank = own.group ? own.group->rank() : 0;
     const optim::MinimizeOptions minimize{.clip = own.clip,
                                           .check_gradients = own.check_gradients,
                                           .groups = own.groups,
                                           .accumulate = in_stages ? own.pipeline.micro : own.accumulate,
-                                          .ranks = own.group && !in_stages ? own.group->size() : 1,
+                                          .ranks = own.group && !in_stages && !in_parts ? own.group->size() : 1,
+                                          .model_ranks = in_parts ? own.model_parallel.ranks : 1,
+                                          .model_rank = in_parts ? rank : 0,
                                           .ema_decay = own.ema_decay,
                                           .loss_scale = optim::loss_scale_for(own.precision)};
-    return std::make_unique<TrainerState>(
-        train::Recipe{std::move(network), std::move(objective), std::move(optimizer), minimize, own.sync_batch_norm,
-                      own.group ? own.group->rank() : 0},
-        std::move(device), own);
+    return std::make_unique<TrainerState>(train::Recipe{std::move(network), std::move(objective), std::move(optimizer),
+                                                        minimize, own.sync_batch_norm, rank, own.model_parallel},
+                                          std::move(device), own);
   });
 }
 

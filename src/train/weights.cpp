@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "concord/graph/shard.hpp"
 #include "concord/optim/groups.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/weights/load.hpp"
@@ -22,17 +23,19 @@ bool Weights::are_averaged() const {
 }
 
 Weights::Arrival Weights::expect(const Traced& traced, const ProgramKey& key) {
-  Arrival arrival{.is_training = key.purpose == Purpose::train, .fresh = {}, .network = {}, .loaded = {}};
-  const auto add = [&](const std::string& name, const TensorSpec& spec) {
-    if (!known_.contains(name)) arrival.fresh.emplace(name, spec);
+  Arrival arrival{.is_training = key.purpose == Purpose::train, .fresh = {}, .network = {}, .loaded = {}, .shards = {}};
+  const auto add = [&](const Variable& variable) {
+    if (!known_.contains(variable.name)) arrival.fresh.emplace(variable.name, whole_of(variable.spec, variable.shard));
+    if (!variable.shard.is_whole()) arrival.shards.emplace(variable.name, variable.shard);
   };
   for (const VariablePtr& variable : traced.graph->variables()) {
-    if (variable->role != VariableRole::transient) add(variable->name, variable->spec);
+    if (variable->role != VariableRole::transient) add(*variable);
     if (!key.averaged || !optim::is_trained(*traced.graph, *variable, groups_)) continue;
-    const Variable average = optim::average_of(*traced.graph, *variable);
-    add(average.name, average.spec);
+    add(optim::average_of(*traced.graph, *variable));
   }
-  for (const VariablePtr& weight : traced.weights) arrival.network.emplace(weight->name, weight->spec);
+  for (const VariablePtr& weight : traced.weights) {
+    arrival.network.emplace(weight->name, whole_of(weight->spec, weight->shard));
+  }
   pending_.check_checkpoint(arrival.fresh, arrival.is_training);
   arrival.loaded = pending_.read_weights(arrival.network);
   return arrival;
@@ -57,8 +60,9 @@ void Weights::accept(const Traced& traced, Arrival arrival) {
     if (is_stage_ || variables_->contains(weight->name)) continue;
     variables_->bind(weight->name, weight->spec, variables_->require(weight, weight->name));
   }
+  shards_.merge(arrival.shards);
   if (pending_.has_checkpoint()) {
-    pending_.move_to(*variables_, arrival.fresh);
+    pending_.move_to(*variables_, arrival.fresh, shards_);
   } else {
     start_averages(arrival.fresh);
   }
@@ -67,6 +71,11 @@ void Weights::accept(const Traced& traced, Arrival arrival) {
   pending_.drop_weights();
   known_.merge(arrival.fresh);
   network_.merge(arrival.network);
+}
+
+Shard Weights::shard_of(const std::string& name) const {
+  const auto found = shards_.find(name);
+  return found == shards_.end() ? Shard{} : found->second;
 }
 
 void Weights::load(const std::filesystem::path& path, const io::LoadOptions& options) {
@@ -79,7 +88,7 @@ void Weights::load(const std::filesystem::path& path, const io::LoadOptions& opt
 
 void Weights::resume(io::Checkpoint checkpoint, const std::filesystem::path& path) {
   pending_.set_checkpoint(std::move(checkpoint), path, known_);
-  pending_.move_to(*variables_, known_);
+  pending_.move_to(*variables_, known_, shards_);
 }
 
 io::TensorMap Weights::persistent() const {
@@ -116,8 +125,9 @@ io::TensorMap Weights::all() const {
 void Weights::write(const io::TensorMap& tensors) {
   for (const auto& [name, tensor] : tensors) {
     if (!has(name)) continue;
-    variables_->write(name, tensor);
-    if (const auto average = variables_->related(name, VariableRole::average)) variables_->write(*average, tensor);
+    const Tensor own = part_of(tensor, shard_of(name));
+    variables_->write(name, own);
+    if (const auto average = variables_->related(name, VariableRole::average)) variables_->write(*average, own);
   }
 }
 

@@ -31,9 +31,12 @@ class Weights {
     Specs fresh;               // what a checkpoint holds of variables that no program had before
     Specs network;             // the network's parameters and running statistics
     io::TensorMap loaded;      // of these
+    Shards shards = {};        // of what this rank has a part of
   };
   /// Throws FormatError where a file that waits does not fit.
   [[nodiscard]] Arrival expect(const Traced& traced, const ProgramKey& key);
+  /// The part of a variable that this rank has.
+  [[nodiscard]] Shard shard_of(const std::string& name) const;
   /// The same storage; if `averaged`, averages stand under the names of the weights that they are of. `needed`: the
   /// variables that the program has, of those of the graph.
   [[nodiscard]] VariablesPtr storage_for(const Graph& graph, bool averaged, std::span<const VariablePtr> needed);
@@ -69,6 +72,7 @@ class Weights {
   const VariablesPtr variables_;
   Specs network_;  // weights and running statistics
   Specs known_;    // everything that a checkpoint holds
+  Shards shards_;  // of what this rank has a part of; the specs above are those of the whole
   PendingFiles pending_;
 };
 

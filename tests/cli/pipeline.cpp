@@ -74,6 +74,27 @@ TEST_CASE("a network that one device does not hold trains on two", "[cli][pipeli
   CHECK(both.code == 0);
 }
 
+TEST_CASE("linear layers and a transformer that one device does not hold are divided among two",
+          "[cli][model_parallel]") {
+  if (!command_is_there() || !are_two_devices_there()) return;
+  const Arguments how{"--epochs", "1", "--max-steps", "2"};
+  const auto check = [&](const std::string& network, const std::string& memory, const std::string& parallel) {
+    const Arguments all =
+        with({"train", network, "--data", "random,samples=8", "--batch", "2", "--validate", "none"}, how);
+    const Ended alone = run_command(with(all, {"--device", "opencl:0"}), two_devices(memory));
+    CHECK(alone.code == 1);
+    CHECK_THAT(alone.err, contains("MiB"));
+    const Ended both =
+        run_command(with(all, {"--devices", "opencl:0,opencl:1", "--parallel", parallel}), two_devices(memory));
+    INFO(both.err);
+    CHECK(both.code == 0);
+  };
+  // Eight layers of 1024 by 1024: 32 MiB of weights, as much for momentum, and for gradients.
+  check("mlp:depth=8,width=1024", "60000000", "hybrid=2");
+  // Four blocks of 12 · 384² weights: 27 MiB, and two moments of each.
+  check("gpt_tiny:depth=4,width=384,heads=4,length=8", "70000000", "tensor=2");
+}
+
 TEST_CASE("train --parallel: what cannot be is refused with a sentence", "[cli][pipeline]") {
   if (!command_is_there() || !are_two_devices_there()) return;
   const auto refused = [](const Arguments& more, const std::string& words, int code = 2) {
@@ -85,13 +106,18 @@ TEST_CASE("train --parallel: what cannot be is refused with a sentence", "[cli][
     return Arguments{"--devices", "opencl:0,opencl:1", "--parallel", text};
   };
   refused(parallel("pipeline=3,micro=4"), "3 stages need 3 devices, one for each stage; --devices gives 2");
-  refused(parallel("tensor=2"), "'tensor' is unknown; it must be pipeline=STAGES,micro=BATCHES");
+  refused(parallel("stages=2"), "'stages' is unknown; it must be pipeline=STAGES,micro=BATCHES, tensor=DEVICES or");
+  refused(parallel("tensor=3"), "3 parts need 3 devices, one for each; --devices gives 2");
+  refused(parallel("hybrid=1"), "hybrid needs at least 2 devices");
+  refused(parallel("hybrid"), "hybrid needs a number");
+  refused(with(parallel("tensor=2"), {"--shares", "speed"}), "--shares and --parallel cannot be used together");
   refused(parallel("pipeline=2"), "micro needs at least 2 batches");
   refused(parallel("pipeline=2,micro=1"), "micro needs at least 2 batches");
   refused(parallel("pipeline=two,micro=2"), "pipeline needs a number");
   refused(parallel("pipeline=2,micro=2,micro=4"), "micro is given twice");
   refused(with(parallel("pipeline=2,micro=2"), {"--accumulate", "2"}), "--accumulate 2 cannot be used with it");
-  refused(with(parallel("pipeline=2,micro=2"), {"--nan-trace"}), "nan_trace cannot be used with a pipeline",
+  refused(with(parallel("pipeline=2,micro=2"), {"--nan-trace"}),
+          "nan_trace cannot be used with a network that is divided",
           1);  // the ranks say it
   refused({"--device", "opencl:0", "--parallel", "pipeline=2,micro=2"}, "2 devices, one for each stage, got 1");
 }

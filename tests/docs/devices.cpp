@@ -1,4 +1,4 @@
-// The programs of docs/guide/several-devices.md and comparing-devices.md.
+// The programs of docs/guide/several-devices.md, model-parallel.md and comparing-devices.md.
 #include <fstream>
 #include <future>
 #include <iostream>
@@ -33,6 +33,19 @@ TEST_CASE("guide: one network a device, at the same time", "[docs]") {
   }
   for (auto& accuracy : accuracies) std::cout << accuracy.get() << '\n';
   // [end]
+}
+
+TEST_CASE("guide: a block of one's own that can be divided", "[docs]") {
+  // [own_block]
+  struct FeedForward : nn::Module {
+    nn::Linear first{64, 256}, second{256, 64};
+    Value forward(Value x) override { return second.row_parallel(gelu(first.column_parallel(x))); }
+    Children children() override { return {{"first", &first}, {"second", &second}}; }
+  };
+  // [end]
+  Graph graph;
+  FeedForward block;
+  CHECK(block(graph.input("x", {DType::f32, Shape{2, 5, 64}})).shape() == Shape{2, 5, 64});
 }
 
 TEST_CASE("guide: two devices are compared", "[docs]") {

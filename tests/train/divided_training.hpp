@@ -1,0 +1,103 @@
+// Trainings on one device and on ranks that each have a part of the network, and their comparison.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collective/rank_threads.hpp"
+#include "concord/train/trainer.hpp"
+#include "files.hpp"
+#include "train/small_training.hpp"
+
+namespace concord::test {
+
+using collective::GroupPtr;
+
+/// What a training leaves behind: the weights in a file, and what was reported.
+struct Result {
+  io::TensorMap weights;
+  std::vector<double> losses;
+};
+
+using MakeTrainer = std::function<Trainer(const DevicePtr& device, const TrainerOptions& options)>;
+/// Called between making a trainer and fit.
+using Before = std::function<void(Trainer&)>;
+
+inline void note(Result& result, const History& history) {
+  for (const EpochReport& epoch : history.epochs) {
+    result.losses.push_back(epoch.loss);
+    if (epoch.validation) result.losses.push_back(epoch.validation->loss);
+  }
+}
+
+inline Result on_one(const DevicePtr& device, const TrainerOptions& options, const Dataset& data, const FitOptions& fit,
+                     const MakeTrainer& make, const Before& before = {}) {
+  const TemporaryFolder folder;
+  Trainer trainer = make(device, options);
+  if (before) before(trainer);
+  Result result;
+  note(result, trainer.fit(data, fit));
+  trainer.save(folder / "weights.safetensors");
+  result.weights = io::read_safetensors(folder / "weights.safetensors").tensors;
+  return result;
+}
+
+/// Rank r on device r, or on the last one. Whole parameters and what is reported must be the same on all ranks.
+inline Result on_parts(const std::vector<DevicePtr>& on, ModelParallel parallel, TrainerOptions options,
+                       const Dataset& data, const FitOptions& fit, const MakeTrainer& make, const Before& before = {}) {
+  const TemporaryFolder folder;
+  options.model_parallel = parallel;
+  const auto ranks = static_cast<std::size_t>(parallel.ranks);
+  std::vector<Result> results(ranks);
+  std::vector<std::map<std::string, std::vector<std::byte>>> bytes(ranks);
+  const auto errors = on_ranks(parallel.ranks, [&](const GroupPtr& group) {
+    const auto rank = static_cast<std::size_t>(group->rank());
+    TrainerOptions own = options;
+    own.group = group;
+    Trainer trainer = make(Device::open(on[std::min(rank, on.size() - 1)]->info().id), own);
+    if (before) before(trainer);
+    note(results[rank], trainer.fit(data, fit));
+    trainer.save(folder / "weights.safetensors");
+    bytes[rank] = bytes_of(trainer);
+  });
+  REQUIRE(errors == std::vector<std::string>(ranks));
+  results[0].weights = io::read_safetensors(folder / "weights.safetensors").tensors;
+  bool is_any_divided = false;
+  for (std::size_t rank = 1; rank < ranks; ++rank) {
+    CHECK(results[rank].losses == results[0].losses);
+    for (const auto& [name, values] : bytes[rank]) {
+      INFO(name);
+      const auto whole = results[0].weights.find(name);
+      if (whole == results[0].weights.end()) continue;
+      if (values.size() == whole->second.bytes().size() && options.ema_decay == 0) {
+        CHECK(bytes[0].at(name) == values);
+      } else if (values.size() < whole->second.bytes().size()) {
+        is_any_divided = true;
+      }
+    }
+  }
+  CHECK(is_any_divided);
+  return results[0];
+}
+
+inline void check_close(const Result& one, const Result& parts, double margin) {
+  REQUIRE(parts.losses.size() == one.losses.size());
+  for (std::size_t i = 0; i < one.losses.size(); ++i) CHECK(parts.losses[i] == Approx(one.losses[i]).margin(margin));
+  REQUIRE(parts.weights.size() == one.weights.size());
+  for (const auto& [name, tensor] : one.weights) {
+    INFO(name);
+    REQUIRE(parts.weights.at(name).spec() == tensor.spec());
+    double furthest = 0;
+    for (std::size_t i = 0; i < tensor.values<float>().size(); ++i) {
+      const float a = tensor.values<float>()[i], b = parts.weights.at(name).values<float>()[i];
+      furthest = std::isfinite(b) ? std::max(furthest, static_cast<double>(std::abs(a - b))) : INFINITY;
+    }
+    CHECK(furthest < margin);
+  }
+}
+
+}  // namespace concord::test
