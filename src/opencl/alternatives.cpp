@@ -24,7 +24,7 @@ bool made_for_cpu(const Context& context) { return !debug_option("kernels") && i
 bool made_for_gpu(const Context& context) { return !debug_option("kernels") && !is_cpu(context.device()); }
 
 /// The kinds of kernels come last: a fault that a narrower row explains is not a fault of the kind.
-constexpr std::array<Row, 13> kRows{{{alternative::kDepthwise, "depthwise", on_any},
+constexpr std::array<Row, 14> kRows{{{alternative::kDepthwise, "depthwise", on_any},
                                      {alternative::kStrips, "depthwise", on_gpus},
                                      {alternative::kPhases, "convolution", on_any},
                                      {alternative::kWinograd, "convolution", on_any},
@@ -35,6 +35,7 @@ constexpr std::array<Row, 13> kRows{{{alternative::kDepthwise, "depthwise", on_a
                                      {alternative::kBatchNormGroups, "batch_norm", in_groups},
                                      {alternative::kBatchNormRuns, "batch_norm", on_any},
                                      {alternative::kRecurrentStep, "recurrent", on_gpus},
+                                     {alternative::kRecurrentResident, "recurrent", on_matrix_cores},
                                      {alternative::kForCpus, "all", made_for_cpu},
                                      {alternative::kForGpus, "all", made_for_gpu}}};
 

@@ -98,6 +98,10 @@ const std::vector<AlternativeCase>& alternative_cases() {
       {"attention", "attention and its gradients", {{2, 2, 33, 32}, {2, 2, 47, 32}, {2, 2, 47, 32}}, attentions},
       {"batch_norm", "batch_norm and its gradient", {{4, 6, 9, 12}, {6}, {6}}, batch_norms},
       {"recurrent", "recurrent and its gradient", {{3, 66, 32}, {32, 8}, {66, 8}, {66, 8}}, recurrents},
+      {"recurrent",
+       "recurrent of many units and its gradient",
+       {{3, 34, 1024}, {1024, 256}, {34, 256}, {34, 256}},
+       recurrents},
       {"other", "pools, sums, norms, copies", {{2, 6, 18, 22}}, others}};
   return all;
 }

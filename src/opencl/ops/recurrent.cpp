@@ -1,7 +1,7 @@
 // Recurrent layers on OpenCL devices. A step is a GEMM followed by a gate kernel. The outputs hn, cn, diff_h0 and
 // diff_c0 hold the running states; the begin of the workspace holds the GEMM result of a step. On GPUs a small forward
-// step is one launch, with the running hidden state in the workspace.
-#include "concord/ops/recurrent.hpp"
+// step is one launch, with the running hidden state in the workspace. recurrent_resident.cpp takes all steps at once.
+#include "concord/opencl/ops/recurrent.hpp"
 
 #include <fmt/format.h>
 
@@ -13,21 +13,22 @@
 #include "concord/opencl/launch/sizes.hpp"
 
 namespace concord::opencl {
+
+std::vector<std::string> recurrent_definitions(const ops::RecurrentFamily& op, const ops::RecurrentSizes& sizes) {
+  std::vector<std::string> list;
+  switch (op.cell()) {
+    case ops::RecurrentCell::lstm: list.emplace_back("CELL_LSTM"); break;
+    case ops::RecurrentCell::gru: list.emplace_back("CELL_GRU"); break;
+    case ops::RecurrentCell::rnn_tanh: list.emplace_back("RNN=concord_rnn_tanh"); break;
+    case ops::RecurrentCell::rnn_relu: list.emplace_back("RNN=concord_rnn_relu"); break;
+  }
+  if (sizes.has_lengths) list.emplace_back("LENGTHS");
+  return list;
+}
+
 namespace {
 
 using Cell = ops::RecurrentCell;
-
-std::vector<std::string> definitions_of(const ops::RecurrentFamily& op, const ops::RecurrentSizes& s) {
-  std::vector<std::string> list;
-  switch (op.cell()) {
-    case Cell::lstm: list.emplace_back("CELL_LSTM"); break;
-    case Cell::gru: list.emplace_back("CELL_GRU"); break;
-    case Cell::rnn_tanh: list.emplace_back("RNN=concord_rnn_tanh"); break;
-    case Cell::rnn_relu: list.emplace_back("RNN=concord_rnn_relu"); break;
-  }
-  if (s.has_lengths) list.emplace_back("LENGTHS");
-  return list;
-}
 
 // recurrent_step.cl: the units and sequences that a group owns, and its items.
 constexpr std::int64_t kUnits = 4, kSequences = 64, kStepThreads = 256;
@@ -51,7 +52,7 @@ class RecurrentPass {
         op_(op),
         s_(sizes),
         precision_(precision),
-        program_(context.program("ops/recurrent.cl", definitions_of(op, sizes))) {}
+        program_(context.program("ops/recurrent.cl", recurrent_definitions(op, sizes))) {}
 
   /// left (N, inner) × right (inner, columns).
   [[nodiscard]] PartialProduct product(const BufferArgument& left, const GemmRight& right, std::int64_t inner,
@@ -128,7 +129,7 @@ std::vector<Argument> forward_arguments(const ops::Recurrent& op, const ops::Rec
 /// 1.
 std::unique_ptr<Kernel> forward_in_steps(Context& context, const ops::Recurrent& op, const ops::RecurrentSizes& s,
                                          std::size_t inputs) {
-  const PendingProgram program = context.program("ops/recurrent_step.cl", definitions_of(op, s));
+  const PendingProgram program = context.program("ops/recurrent_step.cl", recurrent_definitions(op, s));
   const std::size_t bytes = (size(s.batch * s.hidden) * sizeof(float) + 255) / 256 * 256;
   std::vector<StagedKernel::AnyStage> stages;
   for (std::int64_t k = 0; k < s.steps; ++k) {
@@ -153,6 +154,11 @@ std::unique_ptr<Kernel> forward_in_steps(Context& context, const ops::Recurrent&
 
 PreparedKernel prepare_recurrent(Context& context, const ops::Recurrent& op, const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
+  if (steps_are_resident(context, s, request.precision)) {
+    return prepared(request, prepare_resident_steps(
+                                 context, op, s, request.precision,
+                                 forward_arguments(op, s, request.inputs.size(), input(1), input(2), output(1))));
+  }
   if (steps_at_once(context, s)) return prepared(request, forward_in_steps(context, op, s, request.inputs.size()));
   const std::int64_t columns = s.gates * s.hidden;
   GemmRight transposed;
@@ -174,9 +180,24 @@ PreparedKernel prepare_recurrent(Context& context, const ops::Recurrent& op, con
   return prepared(request, pass.kernel());
 }
 
+/// The arguments of a backward step, up to its sizes. `factor` stands in front of the states.
+std::vector<Argument> backward_arguments(const ops::RecurrentBackward& op, const ops::RecurrentSizes& s,
+                                         std::size_t inputs, const BufferArgument& factor) {
+  std::vector<Argument> arguments{input(0), input(1), factor, input(3), input(4)};
+  if (s.has_lengths) arguments.emplace_back(input(inputs - 1));
+  arguments.insert(arguments.end(), {output(0), output(1), output(2)});
+  if (op.cell() == Cell::lstm) arguments.insert(arguments.end(), {input(5), input(6), input(7), input(8), output(3)});
+  if (op.cell() == Cell::gru) arguments.insert(arguments.end(), {input(5), output(3)});
+  return arguments;
+}
+
 PreparedKernel prepare_recurrent_backward(Context& context, const ops::RecurrentBackward& op,
                                           const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
+  if (steps_are_resident(context, s, request.precision)) {
+    return prepared(request, prepare_resident_steps(context, op, s, request.precision,
+                                                    backward_arguments(op, s, request.inputs.size(), input(2))));
+  }
   const std::int64_t columns = s.gates * s.hidden;
   GemmRight weights;
   weights.buffer = input(2);
@@ -190,11 +211,7 @@ PreparedKernel prepare_recurrent_backward(Context& context, const ops::Recurrent
   };
   PartialProduct product = product_of(0);
 
-  std::vector<Argument> arguments{input(0), input(1), product.result, input(3), input(4)};
-  if (s.has_lengths) arguments.emplace_back(input(request.inputs.size() - 1));
-  arguments.insert(arguments.end(), {output(0), output(1), output(2)});
-  if (op.cell() == Cell::lstm) arguments.insert(arguments.end(), {input(5), input(6), input(7), input(8), output(3)});
-  if (op.cell() == Cell::gru) arguments.insert(arguments.end(), {input(5), output(3)});
+  const std::vector<Argument> arguments = backward_arguments(op, s, request.inputs.size(), product.result);
   for (std::int64_t k = 0; k < s.steps; ++k) {
     const std::int64_t t = op.reverse() ? k : s.steps - 1 - k;
     pass.gates("recurrent_backward", arguments, t, product.parts, {std::uint32_t{k == 0}, std::uint32_t{op.reverse()}});
