@@ -27,7 +27,10 @@ ForwardOrder::ForwardOrder(const Graph& graph)
     : graph_(graph), places_(static_cast<std::size_t>(graph.size()), kAnywhere) {
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
-    if (node.variable && is_of_network(graph, *node.variable)) places_[static_cast<std::size_t>(id)] = kNowhereYet;
+    if (!node.variable || !is_of_network(graph, *node.variable)) continue;
+    // What an update makes for one node is where that node is.
+    const bool is_for_node = node.pass == Pass::update && node.gradient_of >= 0;
+    places_[static_cast<std::size_t>(id)] = is_for_node ? node.gradient_of : kNowhereYet;
   }
   // The forward pass says where parameters are, and these where the rest is.
   for (std::int32_t id = 0; id < graph.size(); ++id) {
@@ -93,8 +96,10 @@ std::vector<ForwardOrder::Reach> ForwardOrder::reaches(std::span<const Value> re
     reach.last = std::max(reach.last, reader);
   };
   for (std::int32_t id = 0; id < graph_.size(); ++id) {
-    if (graph_.node(id).pass == Pass::update && !with_updates) continue;
-    for (const Value& input : graph_.node(id).inputs) note(input, place(id));
+    const Node& node = graph_.node(id);
+    const bool is_sum_for_variable = node.pass == Pass::gradient && node.gradient_of < 0;
+    if (!with_updates && (node.pass == Pass::update || is_sum_for_variable)) continue;
+    for (const Value& input : node.inputs) note(input, place(id));
   }
   for (const Assignment& assignment : graph_.assignments()) {
     if (with_updates) note(assignment.value, place(assignment.variable));

@@ -14,7 +14,8 @@ namespace concord {
 
 /// Where the nodes of a step stand in the order of its forward pass: a node of the forward pass at its own number, a
 /// node of the backward pass at that of the node whose gradient it computes, and what is computed from one parameter at
-/// the first node that reads it.
+/// the first node that reads it. A state of a parameter is where the parameter is; one that is added within a PassScope
+/// of an update and a node, where that node is.
 class ForwardOrder {
  public:
   /// What depends on no parameter: samples, their order, random numbers, the counters of a training. Each device that
@@ -33,7 +34,8 @@ class ForwardOrder {
     std::int32_t made = 0, first = 0, last = 0;
   };
   /// Of all values that are computed at a place. `results` are read at the end of the forward pass. Without updates,
-  /// what Pass::update reads does not count: on one device it reads all gradients at once.
+  /// what Pass::update reads does not count, as on one device it reads all gradients at once. Nor do the sums of the
+  /// gradients that several nodes add to one variable: each stage gathers its own.
   [[nodiscard]] std::vector<Reach> reaches(std::span<const Value> results, bool with_updates = true) const;
   /// The nodes of the forward pass that read a parameter, in order.
   [[nodiscard]] std::vector<std::int32_t> readers_of_parameters() const;

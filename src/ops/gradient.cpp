@@ -2,6 +2,7 @@
 #include "concord/ops/gradient.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "concord/core/host_memory.hpp"
 #include "concord/graph/operator.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/gradient_parts.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/second_gradient.hpp"
 
@@ -106,7 +108,37 @@ std::vector<Value> gradient_of(const Node& node, std::span<const Value> diff_dst
   }
 }
 
-std::vector<Value> gradients(Value loss, std::span<const Value> wrt);
+/// Parts of the gradient of each variable, by number. All else has part 0.
+class Diffs {
+ public:
+  explicit Diffs(const PartOfReader& part_of) : part_of_(part_of) {}
+
+  /// What `reader` adds to the gradient of a value that it reads.
+  void add(Value value, std::int32_t reader, Value diff) {
+    if (!value.node().variable) return all_[{value, 0}].add(diff);
+    const PassScope of_no_node(value.graph(), Pass::gradient);  // the sums of a variable's gradients
+    all_[{value, part_of_ ? part_of_(reader) : 0}].add(diff);
+  }
+  /// Empty where nothing was added.
+  [[nodiscard]] Value sum(Value value) {
+    const auto found = all_.find({value, 0});
+    return found == all_.end() ? Value{} : found->second.sum();
+  }
+  [[nodiscard]] std::map<int, Value> parts(Value value) {
+    std::map<int, Value> parts;
+    const auto begin = all_.lower_bound({value, std::numeric_limits<int>::min()});
+    for (auto at = begin; at != all_.end() && at->first.first == value; ++at) {
+      parts.emplace(at->first.second, at->second.sum());
+    }
+    return parts;
+  }
+
+ private:
+  const PartOfReader& part_of_;
+  std::map<std::pair<Value, int>, Summands> all_;
+};
+
+std::vector<std::map<int, Value>> gradients(Value loss, std::span<const Value> wrt, const PartOfReader& part_of);
 
 }  // namespace
 
@@ -115,25 +147,38 @@ std::vector<Value> gradient(Value loss, std::initializer_list<Value> wrt) {
 }
 
 std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
-  return with_host_memory("taking gradients", [&] { return gradients(loss, wrt); });
+  return with_host_memory("taking gradients", [&] {
+    const std::vector<std::map<int, Value>> parts = gradients(loss, wrt, nullptr);
+    const PassScope pass(loss.graph(), Pass::gradient);
+    const Scope scope(loss.graph(), "grad");
+    std::vector<Value> result;
+    for (std::size_t i = 0; i < wrt.size(); ++i) {
+      result.push_back(parts[i].empty() ? full(loss.graph(), wrt[i].shape(), 0.0F) : parts[i].at(0));
+    }
+    return result;
+  });
+}
+
+std::vector<std::map<int, Value>> gradient_in_parts(Value loss, std::span<const Value> wrt,
+                                                    const PartOfReader& part_of) {
+  return with_host_memory("taking gradients", [&] { return gradients(loss, wrt, part_of); });
 }
 
 namespace {
 
-std::vector<Value> gradients(Value loss, std::span<const Value> wrt) {
+std::vector<std::map<int, Value>> gradients(Value loss, std::span<const Value> wrt, const PartOfReader& part_of) {
   CONCORD_CHECK(loss && loss.dtype() == DType::f32 && loss.shape().elements() == 1, ShapeError,
                 "a gradient needs one f32 number, got {}", loss ? loss.spec().str() : "an empty value");
   Graph& graph = loss.graph();
   for (const Value& value : wrt) graph.require_own(value, "a value of wrt");
   const PassScope pass(graph, Pass::gradient);
   const std::vector<bool> depends = depends_on(graph, wrt, loss.node_id());
-  std::map<Value, Summands> diff;  // value → gradient of the loss with respect to it
-  const auto start = [&] {
+  Diffs diffs(part_of);
+  {
     const PassScope of_loss(graph, Pass::gradient, loss.node_id());
     const Scope scope(graph, "grad");
-    return full(graph, loss.shape(), 1.0F);
-  };
-  diff[loss].add(start());
+    diffs.add(loss, loss.node_id(), full(graph, loss.shape(), 1.0F));
+  }
 
   for (std::int32_t id = loss.node_id(); id >= 0; --id) {
     const Node& node = graph.node(id);
@@ -142,11 +187,9 @@ std::vector<Value> gradients(Value loss, std::span<const Value> wrt) {
     std::vector<Value> diff_dst(node.outputs.size());
     bool reached = false;
     for (std::size_t k = 0; k < diff_dst.size(); ++k) {
-      const auto found = diff.find(Value(&graph, id, static_cast<std::int32_t>(k)));
-      if (found == diff.end()) continue;
       const Scope scope(graph, "grad/" + node.name);
-      diff_dst[k] = found->second.sum();
-      reached = true;
+      diff_dst[k] = diffs.sum(Value(&graph, id, static_cast<std::int32_t>(k)));
+      reached = reached || diff_dst[k];
     }
     if (!reached) continue;
     std::vector<bool> wanted;
@@ -157,17 +200,13 @@ std::vector<Value> gradients(Value loss, std::span<const Value> wrt) {
     const Scope scope(graph, "grad/" + node.name);
     const std::vector<Value> diff_src = gradient_of(node, diff_dst, wanted);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!wanted[i] || !diff_src[i]) continue;
-      diff[node.inputs[i]].add(diff_src[i]);
+      if (wanted[i] && diff_src[i]) diffs.add(node.inputs[i], id, diff_src[i]);
     }
   }
 
-  std::vector<Value> result;
+  std::vector<std::map<int, Value>> result;
   const Scope scope(graph, "grad");
-  for (const Value& value : wrt) {
-    const auto found = diff.find(value);
-    result.push_back(found != diff.end() ? found->second.sum() : full(graph, value.shape(), 0.0F));
-  }
+  for (const Value& value : wrt) result.push_back(diffs.parts(value));
   return result;
 }
 

@@ -48,9 +48,7 @@ Value gather_numbers(Graph& graph, const std::string& name, std::span<const Valu
   return variable;
 }
 
-Value gather_gradient_of_stage(Value weight, Value part, std::size_t term) {
-  const std::string suffix = term == 0 ? "" : std::to_string(term);
-  const std::string name = fmt::format("stage.{}{}", weight.name(), suffix);
+Value gather_of_stage(const std::string& name, Value weight, Value part) {
   const Value variable = step_variable(weight.graph(), name, weight.spec(), weight.name());
   gather_early(variable, part);
   return variable;

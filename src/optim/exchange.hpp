@@ -24,9 +24,9 @@ namespace concord::optim {
 /// As exchange_numbers for a step in stages: `variable`, named `name`, gathers the numbers of the runs of an update.
 /// The last stage adds to it, and the host gives its sums to the others.
 [[nodiscard]] Value gather_numbers(Graph& graph, const std::string& name, std::span<const Value> numbers);
-/// As exchange_gradient for a step in stages: the sum over the runs of an update, where the weight is.
-/// The update must end with 0 in it.
-[[nodiscard]] Value gather_gradient_of_stage(Value weight, Value part, std::size_t term);
+/// As exchange_gradient for a step in stages: adds a variable `name` for the sum over the runs of an update, and
+/// returns it. The update must end with 0 in it.
+[[nodiscard]] Value gather_of_stage(const std::string& name, Value weight, Value part);
 /// Adds a variable that no checkpoint keeps. `of`: the parameter that it belongs to; empty: none.
 [[nodiscard]] Value step_variable(Graph& graph, const std::string& name, const TensorSpec& spec,
                                   const std::string& of = {});

@@ -13,6 +13,7 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/optim/exchange.hpp"
 #include "concord/optim/formulas.hpp"
+#include "concord/optim/staging.hpp"
 #include "concord/optim/step_numbers.hpp"
 #include "concord/optim/terms.hpp"
 
@@ -85,30 +86,11 @@ std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Join
   return {variable, pointwise("accumulate", inputs, scalar::input(0) + part)};
 }
 
-/// Of one term of the loss, summed over the ranks, or over the runs of a stage.
-Value sum_over_ranks(Value weight, Value gradient, const Joined& joined, std::size_t term,
-                     const MinimizeOptions& options, Value unscale, bool is_staged) {
+/// What one run adds to a joined gradient.
+Value weighed(Value gradient, const Joined& joined, Value unscale) {
   std::vector<Value> inputs;
   const Scalar part = part_of_run(inputs, gradient, joined, unscale);
-  const Value weighed = inputs.size() == 1 ? gradient : pointwise("weigh", inputs, part);
-  return is_staged ? gather_gradient_of_stage(weight, weighed, term)
-                   : exchange_gradient(weight, weighed, term, options.accumulate);
-}
-
-/// The sums of several terms, each times its factor.
-Value joined_sum(const std::vector<Value>& sums, const std::vector<Joined>& joined) {
-  std::vector<Value> inputs;
-  Scalar total = 0.0F;
-  for (std::size_t t = 0; t < sums.size(); ++t) {
-    inputs.push_back(sums[t]);
-    Scalar part = scalar::input(static_cast<int>(inputs.size()) - 1);
-    if (joined[t].factor) {
-      inputs.push_back(joined[t].factor);
-      part = part * scalar::input(static_cast<int>(inputs.size()) - 1);
-    }
-    total = total + part;
-  }
-  return pointwise("join_terms", inputs, total);
+  return inputs.size() == 1 ? gradient : pointwise("weigh", inputs, part);
 }
 
 /// One parameter's update under construction: formulas and the variables that take them.
@@ -261,6 +243,9 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   // But where ranks sum values within the step, a gradient is that of all their losses: a weight would come too late.
   const bool by_sums = options.ranks > 1 && most_all_reduced(graph) > 0;
   const auto differentiated = [&](const LossTerm& term) { return by_sums ? term.sum : term.value(); };
+  const auto gradients_of = [&](Value value) {
+    return staging != nullptr ? staging->gradients(value, weights) : gradient(value, weights);
+  };
   Value finite_loss = loss;
   std::vector<std::vector<Value>> gradients;  // by term, then by parameter
   if (runs_of(options) == 1 || terms.size() == 1) {
@@ -268,13 +253,13 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
       finite_loss = terms[0].value();
       for (std::size_t t = 1; t < terms.size(); ++t) finite_loss = finite_loss + terms[t].value();
     }
-    gradients.push_back(gradient(scaled(by_sums ? terms[0].sum : finite_loss, terms[0]), weights));
+    gradients.push_back(gradients_of(scaled(by_sums ? terms[0].sum : finite_loss, terms[0])));
   } else {
     finite_loss = {};
     for (const LossTerm& term : terms) {
       const Value value = term.value();
       finite_loss = finite_loss ? finite_loss + value : value;
-      gradients.push_back(gradient(scaled(differentiated(term), term), weights));
+      gradients.push_back(gradients_of(scaled(differentiated(term), term)));
     }
   }
   const Scope all(graph, "update");
@@ -289,22 +274,23 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
     for (Joined& term : joined) term.weight = {};
   }
   std::vector<Gathered> gathered;
-  std::vector<Value> whole, gathered_in_stages;
+  std::vector<Value> whole;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     Gathered own;
     std::vector<Value> sums;  // by term
     for (std::size_t t = 0; t < gradients.size(); ++t) {
+      const auto part_of = [&](Value value) { return weighed(value, joined[t], scale.unscale); };
       if (runs_of(options) == 1) {
         sums.push_back(gradients[t][i]);
+      } else if (staging != nullptr) {
+        sums.push_back(staging->gather(weights[i], i, t, gradients[t][i], part_of));
       } else if (is_exchanged) {
-        sums.push_back(
-            sum_over_ranks(weights[i], gradients[t][i], joined[t], t, options, scale.unscale, staging != nullptr));
+        sums.push_back(exchange_gradient(weights[i], part_of(gradients[t][i]), t, options.accumulate));
       } else {
         own.sums.push_back(gather_gradient(weights[i], gradients[t][i], joined[t], t, scale.unscale));
         sums.push_back(own.sums.back().second);
       }
     }
-    if (staging != nullptr) gathered_in_stages.insert(gathered_in_stages.end(), sums.begin(), sums.end());
     own.gradient = sums.size() == 1 ? sums[0] : joined_sum(sums, joined);
     whole.push_back(own.gradient);
     gathered.push_back(std::move(own));
@@ -314,7 +300,7 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   if (options.model_ranks > 1) {
     known = measured_over_parts(weights, whole, options, finite_loss, wants_norm, wants_finite);
   } else if (staging != nullptr) {
-    if (wants_norm || wants_finite) known = measured_in_stages(weights, whole, *staging, wants_norm, wants_finite);
+    known = staging->measure(weights, whole, wants_norm, wants_finite);
   } else {
     if (wants_norm) known.norm = global_norm(whole);
     if (wants_finite) known.finite = all_finite(whole, names_of(weights));
@@ -330,8 +316,7 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
       Update(weight, gathered[i++], rule, numbers.parts[p], numbers, options).add();
     }
   }
-  // Behind the updates, which read them, so that it needs no memory.
-  for (const Value& sum : gathered_in_stages) graph.assign(sum, full(graph, sum.shape(), 0));
+  if (staging != nullptr) staging->restart();
   // What layers have assigned so far happens only in good runs.
   for (const Assignment& assignment :
        is_exchanged ? assign_before_exchange(graph, earlier, staging != nullptr ? runs_of(options) : options.accumulate)

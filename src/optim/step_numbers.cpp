@@ -161,6 +161,21 @@ std::vector<Joined> join_ranks(Graph& graph, const std::vector<LossTerm>& terms,
   return all;
 }
 
+Value joined_sum(const std::vector<Value>& sums, const std::vector<Joined>& joined) {
+  std::vector<Value> inputs;
+  Scalar total = 0.0F;
+  for (std::size_t t = 0; t < sums.size(); ++t) {
+    inputs.push_back(sums[t]);
+    Scalar part = scalar::input(static_cast<int>(inputs.size()) - 1);
+    if (joined[t].factor) {
+      inputs.push_back(joined[t].factor);
+      part = part * scalar::input(static_cast<int>(inputs.size()) - 1);
+    }
+    total = total + part;
+  }
+  return pointwise("join_terms", inputs, total);
+}
+
 StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::vector<Joined>& joined,
                              const LossScale& scale, double rate, const Partition& partition,
                              const MinimizeOptions& options) {

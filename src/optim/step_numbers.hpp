@@ -53,6 +53,9 @@ struct Joined {
 [[nodiscard]] std::vector<Joined> join_ranks(Graph& graph, const std::vector<LossTerm>& terms,
                                              const MinimizeOptions& options, Value& finite_loss, bool is_staged);
 
+/// The sums of several terms, each times its factor.
+[[nodiscard]] Value joined_sum(const std::vector<Value>& sums, const std::vector<Joined>& joined);
+
 /// Runs that an update joins.
 [[nodiscard]] inline int runs_of(const MinimizeOptions& options) { return options.accumulate * options.ranks; }
 /// Whether this device gathers the gradients of several runs by itself.
@@ -75,16 +78,6 @@ struct Gradients {
 /// Adds a variable; where another one has its name already, under a free one (Graph::free_name).
 [[nodiscard]] Value state_variable(Graph& graph, Variable variable);
 
-/// What minimize_in_stages wants of a step, and gets from it.
-struct Staging {
-  int stages;
-  const std::function<int(const Value& parameter)>& stage_of;
-  std::vector<Assignment> measures = {};
-};
-/// The norm of all gradients and whether they are finite, from what each stage measures of its own.
-[[nodiscard]] Gradients measured_in_stages(const std::vector<Value>& weights, const std::vector<Value>& gradients,
-                                           Staging& staging, bool wants_norm, bool wants_finite);
-
 // A step whose parameters are divided among ranks (MinimizeOptions::model_ranks):
 /// Replaces the gradients of whole parameters by their sums over the ranks.
 void sum_whole_ones(std::vector<Value>& gradients, const std::vector<Value>& weights);
@@ -94,6 +87,7 @@ void sum_whole_ones(std::vector<Value>& gradients, const std::vector<Value>& wei
                                             const MinimizeOptions& options, Value& finite_loss, bool wants_norm,
                                             bool wants_finite);
 
+class Staging;
 /// As minimize, or as minimize_in_stages if `staging` is not null; `options` then has the runs of an update as ranks.
 [[nodiscard]] Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options, Staging* staging);
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
@@ -32,11 +34,19 @@ const StagePlan& PipelineRank::plan_for(const std::function<Traced()>& traced) {
   return *plan_;
 }
 
-void PipelineRank::note_homes(const Graph& graph, const Stages& stages) {
+void PipelineRank::note_homes(const Traced& traced, const Stages& stages) {
+  Graph& graph = *traced.graph;
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
-    if (!node.variable) continue;
-    homes_.emplace(node.variable->name, stages.of(Value(const_cast<Graph*>(&graph), id, 0)));
+    if (node.variable) homes_.emplace(node.variable->name, stages.of(Value(&graph, id, 0)));
+  }
+  for (const optim::SharedGradient& shared : traced.staged.shared) {
+    std::set<int> sharers;
+    for (const auto& [stage, part] : shared.parts) sharers.insert(stage);
+    const auto known = sharers_.emplace(shared.landing.name(), sharers).first;
+    CONCORD_CHECK(known->second == sharers, NotSupported,
+                  "other stages share '{}' in batches of another size; choose a batch size that divides the samples",
+                  shared.landing.node().variable->of);
   }
 }
 
@@ -68,16 +78,15 @@ StageProgram::Parts StageProgram::parts_of(const Traced& traced, const Stages& s
   if (const Value random = traced.graph->used_random_state()) parts.run.given.push_back(random);
   parts.run.before_pause = parts.to_behind;
   const auto own = static_cast<std::size_t>(stage);
-  if (own < traced.measures.size() && traced.measures[own].variable) {
-    parts.measure.assignments.push_back(traced.measures[own]);
-  }
+  const std::vector<Assignment>& measures = traced.staged.measures;
+  if (own < measures.size() && measures[own].variable) parts.measure.assignments.push_back(measures[own]);
   parts.update.assignments = stages.assignments(stage, false);
   return parts;
 }
 
 StageProgram::StageProgram(const PipelineRank& rank, const Traced& traced, const Stages& stages, Parts parts,
                            const VariablesPtr& variables, const CompileOptions& options, std::size_t slots)
-    : rank_(rank), variables_(variables), parts_(std::move(parts)), measures_(traced.measures) {
+    : rank_(rank), variables_(variables), parts_(std::move(parts)), measures_(traced.staged.measures) {
   const Graph& graph = *traced.graph;
   slots_.push_back(compile_section(graph, parts_.run, variables, options));
   while (slots_.size() < slots) slots_.push_back(slots_.front().twin());
@@ -86,25 +95,17 @@ StageProgram::StageProgram(const PipelineRank& rank, const Traced& traced, const
   to_behind_ = wires(parts_.to_behind, false);
   to_before_ = wires(parts_.to_before, false);
   if (parts_.update.assignments.empty()) return;
+  const auto bytes_of = [](const std::vector<Wire>& wires) {
+    return std::transform_reduce(wires.begin(), wires.end(), std::size_t{0}, std::plus<>(),
+                                 [](const Wire& wire) { return wire.spec.bytes(); });
+  };
   CompileOptions without_budget = options;  // nothing is computed again
   without_budget.memory_budget = 0;
   if (!parts_.measure.assignments.empty()) measure_ = compile_section(graph, parts_.measure, variables, without_budget);
   update_ = compile_section(graph, parts_.update, variables, without_budget);
-  for (const Assignment& assignment : graph.assignments()) {
-    const auto guest = stages.guests().find(assignment.variable.name());
-    if (guest == stages.guests().end() || assignment.is_early) continue;
-    const int home = stages.of(assignment.variable);
-    guests_.push_back({guest->first, home, guest->second});
-    const auto average = std::ranges::find_if(graph.assignments(), [&](const Assignment& other) {
-      const Variable& variable = *other.variable.node().variable;
-      return variable.role == VariableRole::average && variable.of == guest->first;
-    });
-    if (average == graph.assignments().end()) continue;
-    guests_.push_back({average->variable.name(), home, guest->second});
-    if (guest->second.contains(rank.stage())) {
-      static_cast<void>(variables->require(*average->variable.node().variable));
-    }
-  }
+  shared_.emplace(rank.group(), traced, stages, variables, without_budget);
+  log(LogLevel::info, fmt::format("stage {} sends {} bytes forward and {} bytes back for each batch", rank.stage(),
+                                  bytes_of(to_behind_), bytes_of(to_before_)));
 }
 
 std::vector<StageProgram::Wire> StageProgram::wires(const std::vector<Value>& values, bool lands) const {
@@ -191,10 +192,11 @@ void StageProgram::run_backward(std::size_t slot) {
 
 void StageProgram::end_update() {
   const timeline::Span span("update in stages");
+  shared_.value().add_gradients();
   share_numbers();
   share_measures();
   update_.value().run();
-  send_guests();
+  shared_->send_values();
 }
 
 void StageProgram::share_numbers() {
@@ -231,19 +233,6 @@ void StageProgram::share_measures() {
     if (stage != own) variables_->write(variable.name(), measured);
     if (failure_.empty() && measured.values<float>().back() == 0) {
       failure_ = fmt::format("the loss is finite, but a gradient of stage {}", stage);
-    }
-  }
-}
-
-void StageProgram::send_guests() {
-  for (const Guest& guest : guests_) {
-    if (guest.home == rank_.stage()) {
-      const Tensor value = variables_->read(guest.name);
-      for (const int reader : guest.readers) rank_.group().send(value.bytes(), reader);
-    } else if (guest.readers.contains(rank_.stage())) {
-      Tensor value = variables_->read(guest.name);
-      rank_.group().receive(value.bytes(), guest.home);
-      variables_->write(guest.name, value);
     }
   }
 }

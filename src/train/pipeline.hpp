@@ -11,6 +11,7 @@
 
 #include "concord/collective/group.hpp"
 #include "concord/compile/section.hpp"
+#include "concord/train/shared_parameters.hpp"
 #include "concord/train/stage_plan.hpp"
 #include "concord/train/trace.hpp"
 
@@ -31,8 +32,9 @@ class PipelineRank {
 
   /// The plan, chosen by this graph of the network if there is none yet. All ranks call it together.
   [[nodiscard]] const StagePlan& plan_for(const std::function<Traced()>& traced);
-  /// Notes where the variables of a graph have their homes.
-  void note_homes(const Graph& graph, const Stages& stages);
+  /// Notes where the variables of a graph have their homes, and which stages share their gradients. Throws NotSupported
+  /// if these are other stages than in the graph of another batch size.
+  void note_homes(const Traced& traced, const Stages& stages);
   /// The rank that files get this variable from.
   [[nodiscard]] int home(const std::string& variable) const;
   /// The bytes of rank `root` for all.
@@ -43,6 +45,7 @@ class PipelineRank {
   std::size_t memory_;
   std::optional<StagePlan> plan_;
   std::map<std::string, int> homes_;
+  std::map<std::string, std::set<int>> sharers_;  // of parameters whose gradients are made by several stages
 };
 
 /// One stage of a step. A step of a training has three parts (optim::StagedStep).
@@ -77,7 +80,8 @@ class StageProgram {
   void receive_backward(std::size_t slot) { receive(slots_[slot], from_behind_, rank_.stage() + 1); }
   void run_backward(std::size_t slot);
   void send_backward(std::size_t slot) { send(slots_[slot], to_before_, rank_.stage() - 1); }
-  /// After all batches of an update: what the stages measure together, and the update. Throws RankLost.
+  /// After all batches of an update: the gradients of shared parameters, what the stages measure together, and the
+  /// update. Throws RankLost.
   void end_update();
   /// What was not finite first since `forget_failure`, "the loss"; empty: nothing.
   [[nodiscard]] const std::string& failure() const { return failure_; }
@@ -97,7 +101,6 @@ class StageProgram {
   void receive(Program& program, std::vector<Wire>& values, int from) const;
   void share_numbers();
   void share_measures();
-  void send_guests();
 
   const PipelineRank& rank_;
   VariablesPtr variables_;
@@ -106,13 +109,7 @@ class StageProgram {
   std::vector<Wire> from_before_, from_behind_, to_behind_, to_before_;
   std::optional<Program> measure_, update_;
   std::vector<Assignment> measures_;  // of all stages
-  /// Variables that other stages read: the home sends them after an update.
-  struct Guest {
-    std::string name;
-    int home;
-    std::set<int> readers;
-  };
-  std::vector<Guest> guests_;
+  std::optional<SharedParameters> shared_;
   std::string failure_;
 };
 

@@ -134,7 +134,7 @@ StepProgramPtr Programs::make_stage(const ProgramKey& key) {
   Weights::Arrival arrival = weights_.expect(traced, key);
   const ForwardOrder order(*traced.graph);
   const Stages stages(order, traced.begins, traced.results());
-  pipeline_->note_homes(*traced.graph, stages);
+  pipeline_->note_homes(traced, stages);
   StageProgram::Parts parts = StageProgram::parts_of(traced, stages, *pipeline_, key.purpose);
   if (key.plan.rows == 0) parts.measure = parts.update = {};  // those of the full batches end an update
   const VariablesPtr variables =

@@ -27,13 +27,57 @@ double cost_of_node(const Node& node) {
   return std::max(cost.bytes, cost.flops / kFlopsAByte);
 }
 
+/// A parameter that several nodes read. One stage keeps it, and others that read it have more of it.
+struct SharedParameter {
+  std::vector<std::int32_t> readers;  // in order
+  std::size_t bytes = 0;
+  bool is_trained = false, is_averaged = false;
+
+  /// What a stage of the places [from, to) has of it, but for what Sums::variables counts where it is read first.
+  [[nodiscard]] std::size_t bytes_beside(std::int32_t from, std::int32_t to) const;
+};
+
+std::size_t SharedParameter::bytes_beside(std::int32_t from, std::int32_t to) const {
+  const auto reader = std::ranges::lower_bound(readers, from);
+  if (reader == readers.end() || *reader >= to) return 0;
+  // The home takes the gradients of the others, one at a time; the others have a gradient and the values.
+  if (reader == readers.begin()) return is_trained && readers.back() >= to ? bytes : 0;
+  return bytes * (1 + (is_trained ? 1 : 0) + (is_averaged ? 1 : 0));
+}
+
 /// What a graph says about each place of its forward pass, as sums up to it.
 struct Sums {
   Sums(const ForwardOrder& order, std::span<const Value> results);
   std::vector<double> time;                         // of the nodes before a place
   std::vector<std::size_t> variables, activations;  // bytes; activations are those that the backward pass reads
   std::vector<std::size_t> across;                  // bytes that go over a cut before a place
+  std::vector<SharedParameter> shared;
 };
+
+std::vector<SharedParameter> shared_of(const ForwardOrder& order, bool trains) {
+  const Graph& graph = order.graph();
+  std::map<Value, SharedParameter> all;
+  for (const std::int32_t reader : order.readers_of_parameters()) {
+    for (const Value& input : graph.node(reader).inputs) {
+      if (order.is_parameter(input)) all[input].readers.push_back(reader);
+    }
+  }
+  std::set<std::string> assigned, averaged;
+  for (const Assignment& assignment : graph.assignments()) {
+    const Variable& variable = *assignment.variable.node().variable;
+    assigned.insert(assignment.variable.name());
+    if (variable.role == VariableRole::average) averaged.insert(variable.of);
+  }
+  std::vector<SharedParameter> shared;
+  for (auto& [value, parameter] : all) {
+    if (parameter.readers.front() == parameter.readers.back()) continue;
+    parameter.bytes = value.spec().bytes();
+    parameter.is_trained = trains ? assigned.contains(value.name()) : value.node().variable->trainable;
+    parameter.is_averaged = averaged.contains(value.name());
+    shared.push_back(std::move(parameter));
+  }
+  return shared;
+}
 
 Sums::Sums(const ForwardOrder& order, std::span<const Value> results) {
   const Graph& graph = order.graph();
@@ -51,6 +95,7 @@ Sums::Sums(const ForwardOrder& order, std::span<const Value> results) {
     if (node.pass != Pass::update) time[after] += cost_of_node(node);
     trains = trains || node.pass == Pass::gradient;
   }
+  shared = shared_of(order, trains);
   std::set<Value> kept;
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     if (graph.node(id).pass != Pass::gradient) continue;
@@ -147,8 +192,11 @@ class Search {
     if (memory_[stage] == 0) return cost;
     // Stage i has so many batches between their forward and their backward pass.
     const std::size_t in_flight = memory_.size() - stage;
-    const std::size_t bytes =
+    std::size_t bytes =
         sums_.variables[to] - sums_.variables[from] + in_flight * (sums_.activations[to] - sums_.activations[from]);
+    for (const SharedParameter& parameter : sums_.shared) {
+      bytes += parameter.bytes_beside(borders_[begin], borders_[end]);
+    }
     const double part = static_cast<double>(bytes) / static_cast<double>(memory_[stage]);
     constexpr double kTight = 0.8, kTooMuch = 1e6;  // workspaces and values in between need memory, too
     return part <= kTight ? cost : cost * (1 + kTooMuch * (part - kTight));

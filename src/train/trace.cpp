@@ -13,7 +13,6 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/optim/exchange.hpp"
-#include "concord/optim/staged.hpp"
 #include "concord/train/loss_sums.hpp"
 #include "concord/train/metrics.hpp"
 #include "concord/train/mixing.hpp"
@@ -260,12 +259,11 @@ namespace {
 
 Value minimized_in_stages(Traced& traced, const Recipe& recipe, const optim::MinimizeOptions& how, int stages) {
   const ForwardOrder order(*traced.graph);
-  const auto stage_of = [&](const Value& parameter) {
-    return static_cast<int>(std::ranges::upper_bound(traced.begins, order.place(parameter)) - traced.begins.begin());
+  const auto stage_of = [&](std::int32_t node) {
+    return static_cast<int>(std::ranges::upper_bound(traced.begins, order.place(node)) - traced.begins.begin());
   };
-  optim::StagedStep step = optim::minimize_in_stages(traced.loss, recipe.optimizer, how, stages, stage_of);
-  traced.measures = std::move(step.measures);
-  return step.ok;
+  traced.staged = optim::minimize_in_stages(traced.loss, recipe.optimizer, how, stages, stage_of);
+  return traced.staged.ok;
 }
 
 void cut_into_stages(Traced& traced, const StagePlan* plan) {

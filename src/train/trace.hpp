@@ -9,7 +9,7 @@
 
 #include "concord/nn/module.hpp"
 #include "concord/ops/loss_terms.hpp"
-#include "concord/optim/minimize.hpp"
+#include "concord/optim/staged.hpp"
 #include "concord/train/metric.hpp"
 #include "concord/train/objective.hpp"
 #include "concord/train/options.hpp"
@@ -74,7 +74,7 @@ struct Traced {
   Value cursor = {};
   // Of a network in stages:
   std::vector<std::int32_t> begins = {};  // the first nodes of stages 1, 2, …
-  std::vector<Assignment> measures = {};  // optim::StagedStep
+  optim::StagedStep staged = {};          // of one that trains
   /// What the program computes: the loss, else the outputs.
   [[nodiscard]] std::vector<Value> results() const { return results_of(outputs, loss); }
 };
