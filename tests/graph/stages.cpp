@@ -1,7 +1,10 @@
 // Where the nodes of a step stand, and what crosses a cut.
 #include "concord/graph/stages.hpp"
 
+#include <fmt/format.h>
+
 #include "concord/ops/gradient.hpp"
+#include "concord/ops/gradient_parts.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord_test.hpp"
@@ -85,4 +88,38 @@ TEST_CASE("a parameter that two stages read has its home at the first", "[graph]
   CHECK(stages.of(gradients[0]) == 0);
   CHECK(stages.backward(1).size() == 2);  // that of the table's last use, and that of the values
   CHECK(stages.backward(0).size() == 2);
+}
+
+TEST_CASE("stages gather their own parts of a gradient", "[graph]") {
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, Shape{4, 4}});
+  const Value table = graph.variable(parameter("table", Shape{4, 4}));
+  const Value first = matmul(matmul(x, table), table);  // twice in one stage
+  const Value middle = matmul(first, graph.variable(parameter("w", Shape{4, 4})));
+  const Value last = matmul(middle, table);
+  const Value loss = mean(last);
+  const auto stage_of = [&](std::int32_t node) { return node < middle.node_id() ? 0 : node < last.node_id() ? 1 : 2; };
+  const auto parts = gradient_in_parts(loss, std::vector{table}, stage_of);
+  REQUIRE(parts[0].size() == 2);
+  std::map<int, Value> sums;
+  for (const auto& [stage, part] : parts[0]) {
+    const PassScope there(graph, Pass::update, stage == 0 ? -1 : last.node_id());
+    const Variable sum{.name = fmt::format("sum{}", stage),
+                       .spec = table.spec(),
+                       .init = {},
+                       .role = VariableRole::transient,
+                       .of = "table"};
+    sums[stage] = graph.variable(std::make_shared<Variable>(sum));
+    graph.assign_early(sums[stage], sums[stage] + part);
+  }
+  const ForwardOrder order(graph);
+  const Stages stages(order, {middle.node_id(), last.node_id()}, std::vector{loss});
+  CHECK(stages.of(sums[0]) == 0);
+  CHECK(stages.of(sums[2]) == 2);
+  CHECK(stages.backward(1).size() == 1);  // that of the values
+  CHECK(stages.backward(0).size() == 1);
+  REQUIRE(stages.assignments(2, true).size() == 1);
+  CHECK(stages.assignments(2, true)[0].variable == sums[2]);
+  CHECK(stages.assignments(1, true).empty());
+  CHECK(stages.assignments(0, true).size() == 1);
 }

@@ -20,27 +20,42 @@ using collective::GroupPtr;
 /// What a training leaves behind: the weights in a file, and what was reported.
 struct Result {
   io::TensorMap weights;
-  std::vector<double> losses;
+  std::vector<double> losses, accuracies = {};
+  std::int64_t steps = 0;
 };
 
 using MakeTrainer = std::function<Trainer(const DevicePtr& device, const TrainerOptions& options)>;
 /// Called between making a trainer and fit.
 using Before = std::function<void(Trainer&)>;
 
-inline void note(Result& result, const History& history) {
+/// Sequences in which each token follows from the one before.
+inline Dataset token_data(std::int64_t samples, std::int64_t length, int tokens) {
+  Tensor features(DType::i32, Shape{samples, length}), labels(DType::i32, Shape{samples, length});
+  for (std::int64_t i = 0; i < samples * length; ++i) {
+    const auto token = static_cast<std::int32_t>((i * 7 + i / length * 3) % tokens);
+    features.values<std::int32_t>()[static_cast<std::size_t>(i)] = token;
+    labels.values<std::int32_t>()[static_cast<std::size_t>(i)] = (token * 5 + 1) % tokens;
+  }
+  return data::from_arrays(features, labels, tokens);
+}
+
+inline void note(Result& result, const Trainer& trainer, const History& history) {
+  result.steps = trainer.steps_done();
   for (const EpochReport& epoch : history.epochs) {
     result.losses.push_back(epoch.loss);
-    if (epoch.validation) result.losses.push_back(epoch.validation->loss);
+    if (!epoch.validation) continue;
+    result.losses.push_back(epoch.validation->loss);
+    result.accuracies.push_back(epoch.validation->accuracy.value_or(0));
   }
 }
 
-inline Result on_one(const DevicePtr& device, const TrainerOptions& options, const Dataset& data, const FitOptions& fit,
+inline Result on_one(const DevicePtr& device, const TrainerOptions& options, const Samples& data, const FitOptions& fit,
                      const MakeTrainer& make, const Before& before = {}) {
   const TemporaryFolder folder;
   Trainer trainer = make(device, options);
   if (before) before(trainer);
   Result result;
-  note(result, trainer.fit(data, fit));
+  note(result, trainer, trainer.fit(data, fit));
   trainer.save(folder / "weights.safetensors");
   result.weights = io::read_safetensors(folder / "weights.safetensors").tensors;
   return result;
@@ -60,7 +75,7 @@ inline Result on_parts(const std::vector<DevicePtr>& on, ModelParallel parallel,
     own.group = group;
     Trainer trainer = make(Device::open(on[std::min(rank, on.size() - 1)]->info().id), own);
     if (before) before(trainer);
-    note(results[rank], trainer.fit(data, fit));
+    note(results[rank], trainer, trainer.fit(data, fit));
     trainer.save(folder / "weights.safetensors");
     bytes[rank] = bytes_of(trainer);
   });

@@ -11,17 +11,6 @@ using nn::Division;
 
 namespace {
 
-/// Sequences in which each token follows from the one before.
-Dataset token_data(std::int64_t samples, std::int64_t length, int tokens) {
-  Tensor features(DType::i32, Shape{samples, length}), labels(DType::i32, Shape{samples, length});
-  for (std::int64_t i = 0; i < samples * length; ++i) {
-    const auto token = static_cast<std::int32_t>((i * 7 + i / length * 3) % tokens);
-    features.values<std::int32_t>()[static_cast<std::size_t>(i)] = token;
-    labels.values<std::int32_t>()[static_cast<std::size_t>(i)] = (token * 5 + 1) % tokens;
-  }
-  return data::from_arrays(features, labels, tokens);
-}
-
 MakeTrainer of_zoo(const std::string& name, const optim::Optimizer& optimizer) {
   return [=](const DevicePtr& device, const TrainerOptions& options) {
     models::Variant variant;
@@ -145,7 +134,7 @@ TEST_CASE("convolutions by samples train as ranks with batches of their own", "[
     const TrainerOptions options{.seed = 3, .group = group, .sync_batch_norm = true};
     Trainer trainer = of_images(0)(Device::open(device->info().id), options);
     Result& result = ranks[static_cast<std::size_t>(group->rank())];
-    note(result, trainer.fit(data, {.epochs = 3, .batch = 8}));
+    note(result, trainer, trainer.fit(data, {.epochs = 3, .batch = 8}));
     for (const auto& [name, tensor] : parts.weights) result.weights.emplace(name, trainer.variables()->read(name));
   });
   REQUIRE(errors == std::vector<std::string>(2));

@@ -1,11 +1,7 @@
 // A pipeline has the bits of accumulated batches on one device.
 #include <algorithm>
-#include <map>
 
-#include "collective/rank_threads.hpp"
-#include "concord/train/trainer.hpp"
-#include "files.hpp"
-#include "train/small_training.hpp"
+#include "train/staged_training.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -13,20 +9,11 @@ using collective::GroupPtr;
 
 namespace {
 
-/// What a training leaves behind: the weights in a file, and what was reported.
-struct Result {
-  io::TensorMap weights;
-  std::vector<double> losses;
-  std::int64_t steps = 0;
-};
-
 /// Of two layers.
 Trainer shallow_trainer(const DevicePtr& device, const TrainerOptions& options) {
   return Trainer{nn::Sequential{nn::Linear{6, 16}, nn::ReLU{}, nn::Linear{16, 3}}, loss::cross_entropy,
                  optim::Sgd{.lr = 0.01}, device, options};
 }
-
-using MakeTrainer = std::function<Trainer(const DevicePtr& device, const TrainerOptions& options)>;
 
 /// Of ten layers, so that four stages can be cut in many ways; draws random numbers in all of them.
 Trainer deep_trainer(const DevicePtr& device, const TrainerOptions& options) {
@@ -34,61 +21,6 @@ Trainer deep_trainer(const DevicePtr& device, const TrainerOptions& options) {
                      nn::Tanh{},        nn::Linear{12, 12}, nn::ReLU{},        nn::Dropout{0.2F},
                      nn::Linear{12, 8}, nn::ReLU{},         nn::Linear{8, 3}};
   return Trainer{std::move(net), loss::cross_entropy, optim::Adam{.lr = 0.01}, device, options};
-}
-
-void note(Result& result, const Trainer& trainer, const History& history) {
-  result.steps = trainer.steps_done();
-  for (const EpochReport& epoch : history.epochs) {
-    result.losses.push_back(epoch.loss);
-    if (epoch.validation) result.losses.push_back(epoch.validation->loss);
-    if (epoch.validation) result.losses.push_back(epoch.validation->accuracy.value_or(0));
-  }
-}
-
-Result on_one(const DevicePtr& device, int micro, TrainerOptions options, const Samples& data, const FitOptions& fit,
-              const MakeTrainer& make) {
-  const TemporaryFolder folder;
-  options.accumulate = micro;
-  Trainer trainer = make(device, options);
-  Result result;
-  note(result, trainer, trainer.fit(data, fit));
-  trainer.save(folder / "weights.safetensors");
-  result.weights = io::read_safetensors(folder / "weights.safetensors").tensors;
-  return result;
-}
-
-/// What rank 0 has; all must report the same.
-Result in_stages(const DevicePtr& device, Pipeline pipeline, TrainerOptions options, const Samples& data,
-                 const FitOptions& fit, const MakeTrainer& make) {
-  const TemporaryFolder folder;
-  options.pipeline = pipeline;
-  std::vector<Result> results(static_cast<std::size_t>(pipeline.stages));
-  const auto errors = on_ranks(pipeline.stages, [&](const GroupPtr& group) {
-    TrainerOptions own = options;
-    own.group = group;
-    Trainer trainer = make(Device::open(device->info().id), own);
-    note(results[static_cast<std::size_t>(group->rank())], trainer, trainer.fit(data, fit));
-    trainer.save(folder / "weights.safetensors");
-  });
-  CHECK(errors == std::vector<std::string>(static_cast<std::size_t>(pipeline.stages)));
-  for (const Result& result : results) {
-    CHECK(result.losses == results[0].losses);
-    CHECK(result.steps == results[0].steps);
-  }
-  results[0].weights = io::read_safetensors(folder / "weights.safetensors").tensors;
-  return results[0];
-}
-
-void check_equal(const Result& one, const Result& staged) {
-  CHECK(staged.losses == one.losses);
-  CHECK(staged.steps == one.steps);
-  CHECK(staged.weights.size() == one.weights.size());
-  for (const auto& [name, tensor] : one.weights) {
-    INFO(name);
-    const auto found = staged.weights.find(name);
-    REQUIRE(found != staged.weights.end());
-    CHECK(std::ranges::equal(found->second.bytes(), tensor.bytes()));
-  }
 }
 
 }  // namespace
@@ -106,28 +38,6 @@ TEST_CASE("stages have the bits of accumulated batches", "[train][collective][pi
     }
   }
 }
-
-namespace {
-
-/// Sequences in which each token follows from the one before.
-Dataset token_data(std::int64_t samples, std::int64_t length, int tokens) {
-  Tensor features(DType::i32, Shape{samples, length}), labels(DType::i32, Shape{samples, length});
-  for (std::int64_t i = 0; i < samples * length; ++i) {
-    const auto token = static_cast<std::int32_t>((i * 7 + i / length * 3) % tokens);
-    features.values<std::int32_t>()[static_cast<std::size_t>(i)] = token;
-    labels.values<std::int32_t>()[static_cast<std::size_t>(i)] = (token * 5 + 1) % tokens;
-  }
-  return data::from_arrays(features, labels, tokens);
-}
-
-MakeTrainer trainer_of(const char* name, models::Variant variant, const optim::Optimizer& optimizer) {
-  return [name, variant, optimizer](const DevicePtr& device, const TrainerOptions& options) {
-    return Trainer{models::make(name, variant), models::loss_of(models::find(name), variant), optimizer, device,
-                   options};
-  };
-}
-
-}  // namespace
 
 TEST_CASE("stages of networks of the zoo have the bits of one device", "[train][collective][pipeline]") {
   struct Case {
@@ -151,20 +61,6 @@ TEST_CASE("stages of networks of the zoo have the bits of one device", "[train][
       CHECK(staged.losses[1] == Approx(one.losses[1]).epsilon(1e-5));
     } else {
       check_equal(one, staged);
-    }
-  }
-}
-
-TEST_CASE("a table that the first and the last stage use has the bits of one device", "[train][collective][pipeline]") {
-  const Dataset data = token_data(20, 16, 20);
-  const MakeTrainer make = trainer_of("gpt_tiny:depth=3,length=16", {.classes = 20}, optim::AdamW{.lr = 0.002});
-  for (const DevicePtr& device : devices()) {
-    for (const int stages : {2, 4}) {
-      INFO(stages << " stages on " << device->info().id);
-      const FitOptions fit{.epochs = 2, .batch = 2, .validate = std::make_shared<Dataset>(data)};
-      const TrainerOptions options{.seed = 3, .clip = {.norm = 0.5}, .ema_decay = stages == 2 ? 0.9 : 0};
-      check_equal(on_one(device, 4, options, data, fit, make),
-                  in_stages(device, {stages, 4}, options, data, fit, make));
     }
   }
 }
