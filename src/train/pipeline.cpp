@@ -55,6 +55,11 @@ int PipelineRank::home(const std::string& variable) const {
   return found == homes_.end() ? 0 : std::max(found->second, 0);
 }
 
+void PipelineRank::share_averages() {
+  if (are_averages_new_ && averages_) averages_->send();
+  are_averages_new_ = false;
+}
+
 StageProgram::Parts StageProgram::parts_of(const Traced& traced, const Stages& stages, const PipelineRank& rank,
                                            Purpose purpose) {
   const int stage = rank.stage();
@@ -103,7 +108,8 @@ StageProgram::StageProgram(const PipelineRank& rank, const Traced& traced, const
   without_budget.memory_budget = 0;
   if (!parts_.measure.assignments.empty()) measure_ = compile_section(graph, parts_.measure, variables, without_budget);
   update_ = compile_section(graph, parts_.update, variables, without_budget);
-  shared_.emplace(rank.group(), traced, stages, variables, without_budget);
+  shared_gradients_.emplace(rank.group(), traced, variables, without_budget);
+  shared_values_.emplace(rank.group(), graph, stages, *variables, VariableRole::parameter);
   log(LogLevel::info, fmt::format("stage {} sends {} bytes forward and {} bytes back for each batch", rank.stage(),
                                   bytes_of(to_behind_), bytes_of(to_before_)));
 }
@@ -192,11 +198,11 @@ void StageProgram::run_backward(std::size_t slot) {
 
 void StageProgram::end_update() {
   const timeline::Span span("update in stages");
-  shared_.value().add_gradients();
+  shared_gradients_.value().add();
   share_numbers();
   share_measures();
   update_.value().run();
-  shared_->send_values();
+  shared_values_.value().send();
 }
 
 void StageProgram::share_numbers() {

@@ -37,6 +37,12 @@ class PipelineRank {
   void note_homes(const Traced& traced, const Stages& stages);
   /// The rank that files get this variable from.
   [[nodiscard]] int home(const std::string& variable) const;
+  /// Notes the averages of parameters that several stages read. Their readers get them when averages are evaluated.
+  void note_averages(SharedValues averages) { averages_.emplace(std::move(averages)); }
+  void averages_have_changed() { are_averages_new_ = true; }
+  /// Sends the averages, unless they are where they are read. Called before programs are made or averages evaluated.
+  /// All ranks call it together. Throws RankLost.
+  void share_averages();
   /// The bytes of rank `root` for all.
   void share(std::span<std::byte> bytes, int root) const { group_->broadcast(bytes, root); }
 
@@ -45,6 +51,8 @@ class PipelineRank {
   std::size_t memory_;
   std::optional<StagePlan> plan_;
   std::map<std::string, int> homes_;
+  std::optional<SharedValues> averages_;
+  bool are_averages_new_ = false;
   std::map<std::string, std::set<int>> sharers_;  // of parameters whose gradients are made by several stages
 };
 
@@ -109,7 +117,8 @@ class StageProgram {
   std::vector<Wire> from_before_, from_behind_, to_behind_, to_before_;
   std::optional<Program> measure_, update_;
   std::vector<Assignment> measures_;  // of all stages
-  std::optional<SharedParameters> shared_;
+  std::optional<SharedGradients> shared_gradients_;
+  std::optional<SharedValues> shared_values_;
   std::string failure_;
 };
 

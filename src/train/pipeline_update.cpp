@@ -43,6 +43,7 @@ void PipelineSteps::run_update(const std::function<void(std::int64_t batch)>& pl
   const std::int64_t end = std::min(first + state_.at.accumulate, plan_.batches());
   run_batches(first, end, place);
   programs_.full->stage->end_update();
+  state_.pipeline->averages_have_changed();
   state_.at.move_to(plan_, end);
 }
 

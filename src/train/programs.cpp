@@ -143,6 +143,9 @@ StepProgramPtr Programs::make_stage(const ProgramKey& key) {
   const int slots = overlaps ? std::min(pipeline_->stages() - pipeline_->stage(), recipe_.minimize.accumulate) : 1;
   const auto stage = std::make_shared<StageProgram>(*pipeline_, traced, stages, std::move(parts), variables,
                                                     options_of(key.purpose), static_cast<std::size_t>(slots));
+  if (key.purpose == Purpose::train && key.plan.rows > 0) {
+    pipeline_->note_averages({pipeline_->group(), *traced.graph, stages, *variables, VariableRole::average});
+  }
   weights_.accept(traced, std::move(arrival));
   auto program = std::make_shared<StepProgram>(
       StepProgram{std::move(traced.graph), traced.outputs, traced.loss, traced.terms, traced.metrics, std::nullopt});
@@ -169,6 +172,7 @@ EpochPrograms Programs::of_epoch(ProgramKey key, const EpochPlan& plan) {
     made.last = get(last);
   };
   if (pipeline_ != nullptr) {
+    pipeline_->share_averages();
     on_all_ranks(pipeline_->group(), "stage", make_both);
     return made;
   }

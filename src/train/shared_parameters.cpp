@@ -49,8 +49,33 @@ void VariableTransfer::receive(const Storage& to, std::size_t bytes, int from) {
   }
 }
 
-SharedParameters::SharedParameters(collective::Group& group, const Traced& traced, const Stages& stages,
-                                   const VariablesPtr& variables, const CompileOptions& options)
+SharedValues::SharedValues(collective::Group& group, const Graph& graph, const Stages& stages, Variables& variables,
+                           VariableRole role)
+    : group_(group), transfer_(variables.device(), group) {
+  for (const Assignment& assignment : graph.assignments()) {
+    const VariablePtr& variable = assignment.variable.node().variable;
+    const bool is_average = variable->role == VariableRole::average;
+    if (assignment.is_early || is_average != (role == VariableRole::average)) continue;
+    const std::string name = assignment.variable.name();
+    const auto found = stages.guests().find(is_average ? variable->of : name);
+    if (found == stages.guests().end()) continue;
+    Guest guest{stages.of(assignment.variable), variable->spec.bytes(), found->second};
+    if (guest.home == group.rank() || guest.readers.contains(group.rank())) {
+      guest.value = is_average ? variables.require(*variable) : variables.require(variable, name);
+    }
+    guests_.push_back(std::move(guest));
+  }
+}
+
+void SharedValues::send() {
+  for (const Guest& guest : guests_) {
+    if (guest.home == group_.rank()) transfer_.send(guest.value, guest.bytes, guest.readers);
+    if (guest.readers.contains(group_.rank())) transfer_.receive(guest.value, guest.bytes, guest.home);
+  }
+}
+
+SharedGradients::SharedGradients(collective::Group& group, const Traced& traced, const VariablesPtr& variables,
+                                 const CompileOptions& options)
     : group_(group), transfer_(variables->device(), group) {
   for (const optim::SharedGradient& shared : traced.staged.shared) {
     Gradient gradient{.home = shared.home, .bytes = shared.landing.spec().bytes(), .others = {}, .add = std::nullopt};
@@ -64,29 +89,9 @@ SharedParameters::SharedParameters(collective::Group& group, const Traced& trace
     }
     gradients_.push_back(std::move(gradient));
   }
-  for (const Assignment& assignment : traced.graph->assignments()) {
-    const auto guest = stages.guests().find(assignment.variable.name());
-    if (guest == stages.guests().end() || assignment.is_early) continue;
-    const int home = stages.of(assignment.variable);
-    add_guest(assignment.variable, home, guest->second, *variables);
-    const auto average = std::ranges::find_if(traced.graph->assignments(), [&](const Assignment& other) {
-      const Variable& variable = *other.variable.node().variable;
-      return variable.role == VariableRole::average && variable.of == guest->first;
-    });
-    if (average != traced.graph->assignments().end()) add_guest(average->variable, home, guest->second, *variables);
-  }
 }
 
-void SharedParameters::add_guest(const Value& variable, int home, const std::set<int>& readers, Variables& variables) {
-  Guest guest{.home = home, .bytes = variable.spec().bytes(), .readers = readers};
-  if (is_here(home) || readers.contains(group_.rank())) {
-    const VariablePtr& held = variable.node().variable;
-    guest.value = held->of.empty() ? variables.require(held, variable.name()) : variables.require(*held);
-  }
-  guests_.push_back(std::move(guest));
-}
-
-void SharedParameters::add_gradients() {
+void SharedGradients::add() {
   for (Gradient& gradient : gradients_) {
     for (const int stage : gradient.others) {
       if (is_here(stage)) transfer_.send(gradient.own, gradient.bytes, {gradient.home});
@@ -94,13 +99,6 @@ void SharedParameters::add_gradients() {
       transfer_.receive(gradient.own, gradient.bytes, stage);
       gradient.add->run();
     }
-  }
-}
-
-void SharedParameters::send_values() {
-  for (const Guest& guest : guests_) {
-    if (is_here(guest.home)) transfer_.send(guest.value, guest.bytes, guest.readers);
-    if (guest.readers.contains(group_.rank())) transfer_.receive(guest.value, guest.bytes, guest.home);
   }
 }
 

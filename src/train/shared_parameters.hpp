@@ -40,41 +40,48 @@ class VariableTransfer {
   std::array<Piece, 2> pieces_;
 };
 
-/// Of a step that trains, on one of its stages. All stages call the same operations together.
-class SharedParameters {
+/// The values of variables that other stages read. All stages call the same operations together.
+class SharedValues {
  public:
-  SharedParameters(collective::Group& group, const Traced& traced, const Stages& stages, const VariablesPtr& variables,
-                   const CompileOptions& options);
-
-  /// Brings the parts of each gradient together at the home of the parameter, in the order of the stages.
-  void add_gradients();
-  /// Sends the new values, and averages, from their homes to the other stages that read them.
-  void send_values();
+  /// Those that this step assigns: the parameters, or their averages.
+  SharedValues(collective::Group& group, const Graph& graph, const Stages& stages, Variables& variables,
+               VariableRole role);
+  /// From their homes to the other stages that read them.
+  void send();
 
  private:
-  [[nodiscard]] bool is_here(int stage) const { return stage == group_.rank(); }
-
-  /// A gradient. What is not of this stage is empty.
-  struct Gradient {
-    int home = 0;
-    std::size_t bytes = 0;
-    std::vector<int> others;    // the stages that have the other parts
-    Storage own = BufferPtr();  // the part of this stage, or where it takes the others'
-    std::optional<Program> add;
-  };
-  /// A variable that other stages read.
   struct Guest {
     int home = 0;
     std::size_t bytes = 0;
     std::set<int> readers;
-    Storage value = BufferPtr();
+    Storage value = BufferPtr();  // empty on all other stages
   };
-  void add_guest(const Value& variable, int home, const std::set<int>& readers, Variables& variables);
+  collective::Group& group_;
+  VariableTransfer transfer_;
+  std::vector<Guest> guests_;
+};
+
+/// The gradients of parameters that several stages read. All stages call the same operations together.
+class SharedGradients {
+ public:
+  SharedGradients(collective::Group& group, const Traced& traced, const VariablesPtr& variables,
+                  const CompileOptions& options);
+  /// Brings the parts of each gradient together at the home of the parameter, in the order of the stages.
+  void add();
+
+ private:
+  struct Gradient {
+    int home = 0;
+    std::size_t bytes = 0;
+    std::vector<int> others;    // the stages that have the other parts
+    Storage own = BufferPtr();  // the part of this stage, or on the home where it takes those of the others
+    std::optional<Program> add;
+  };
+  [[nodiscard]] bool is_here(int stage) const { return stage == group_.rank(); }
 
   collective::Group& group_;
   VariableTransfer transfer_;
   std::vector<Gradient> gradients_;
-  std::vector<Guest> guests_;
 };
 
 }  // namespace concord::train
