@@ -13,7 +13,6 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/optim/exchange.hpp"
 #include "concord/optim/formulas.hpp"
-#include "concord/optim/staging.hpp"
 #include "concord/optim/step_numbers.hpp"
 #include "concord/optim/terms.hpp"
 

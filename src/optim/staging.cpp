@@ -1,6 +1,4 @@
 // Steps in stages: what each stage gathers and measures, and what it knows of the others.
-#include "concord/optim/staging.hpp"
-
 #include <fmt/format.h>
 
 #include <utility>
@@ -12,6 +10,7 @@
 #include "concord/ops/gradient_parts.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/optim/exchange.hpp"
+#include "concord/optim/step_numbers.hpp"
 
 namespace concord::optim {
 

@@ -1,4 +1,4 @@
-// A pipeline has the bits of accumulated batches on one device.
+// A pipeline has the bits of accumulated batches on one device. shared_parameters.cpp has the exception.
 #include <algorithm>
 
 #include "train/staged_training.hpp"
