@@ -34,19 +34,23 @@ const StagePlan& PipelineRank::plan_for(const std::function<Traced()>& traced) {
   return *plan_;
 }
 
-void PipelineRank::note_homes(const Traced& traced, const Stages& stages) {
-  Graph& graph = *traced.graph;
+void PipelineRank::note_homes(Graph& graph, const Stages& stages) {
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.variable) homes_.emplace(node.variable->name, stages.of(Value(&graph, id, 0)));
   }
+}
+
+void PipelineRank::note_sharers(const Traced& traced, bool ends_updates) {
+  if (ends_updates) sharers_.clear();
   for (const optim::SharedGradient& shared : traced.staged.shared) {
-    std::set<int> sharers;
-    for (const auto& [stage, part] : shared.parts) sharers.insert(stage);
-    const auto known = sharers_.emplace(shared.landing.name(), sharers).first;
-    CONCORD_CHECK(known->second == sharers, NotSupported,
-                  "other stages share '{}' in batches of another size; choose a batch size that divides the samples",
-                  shared.landing.node().variable->of);
+    std::set<int>& sharers = sharers_[shared.landing.name()];
+    for (const auto& [stage, part] : shared.parts) {
+      const bool is_new = sharers.insert(stage).second;
+      CONCORD_CHECK(ends_updates || !is_new, NotSupported,
+                    "other stages share '{}' in batches of another size; choose a batch size that divides the samples",
+                    shared.landing.node().variable->of);
+    }
   }
 }
 

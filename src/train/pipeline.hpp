@@ -32,9 +32,11 @@ class PipelineRank {
 
   /// The plan, chosen by this graph of the network if there is none yet. All ranks call it together.
   [[nodiscard]] const StagePlan& plan_for(const std::function<Traced()>& traced);
-  /// Notes where the variables of a graph have their homes, and which stages share their gradients. Throws NotSupported
-  /// if these are other stages than in the graph of another batch size.
-  void note_homes(const Traced& traced, const Stages& stages);
+  /// Notes where the variables of a graph have their homes.
+  void note_homes(Graph& graph, const Stages& stages);
+  /// Notes which stages share gradients, in a step that trains. Throws NotSupported if a step gathers some that those
+  /// which end updates do not send.
+  void note_sharers(const Traced& traced, bool ends_updates);
   /// The rank that files get this variable from.
   [[nodiscard]] int home(const std::string& variable) const;
   /// Notes the averages of parameters that several stages read. Their readers get them when averages are evaluated.

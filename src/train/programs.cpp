@@ -134,7 +134,9 @@ StepProgramPtr Programs::make_stage(const ProgramKey& key) {
   Weights::Arrival arrival = weights_.expect(traced, key);
   const ForwardOrder order(*traced.graph);
   const Stages stages(order, traced.begins, traced.results());
-  pipeline_->note_homes(traced, stages);
+  pipeline_->note_homes(*traced.graph, stages);
+  const bool ends_updates = key.purpose == Purpose::train && key.plan.rows > 0;
+  if (key.purpose == Purpose::train) pipeline_->note_sharers(traced, ends_updates);
   StageProgram::Parts parts = StageProgram::parts_of(traced, stages, *pipeline_, key.purpose);
   if (key.plan.rows == 0) parts.measure = parts.update = {};  // those of the full batches end an update
   const VariablesPtr variables =
@@ -143,7 +145,7 @@ StepProgramPtr Programs::make_stage(const ProgramKey& key) {
   const int slots = overlaps ? std::min(pipeline_->stages() - pipeline_->stage(), recipe_.minimize.accumulate) : 1;
   const auto stage = std::make_shared<StageProgram>(*pipeline_, traced, stages, std::move(parts), variables,
                                                     options_of(key.purpose), static_cast<std::size_t>(slots));
-  if (key.purpose == Purpose::train && key.plan.rows > 0) {
+  if (ends_updates) {
     pipeline_->note_averages({pipeline_->group(), *traced.graph, stages, *variables, VariableRole::average});
   }
   weights_.accept(traced, std::move(arrival));

@@ -55,7 +55,11 @@ TEST_CASE("a layer that three stages use is trained as on one device", "[train][
   const FitOptions fit{.epochs = 2, .batch = 8, .validate = std::make_shared<Dataset>(test)};
   for (const DevicePtr& device : devices()) {
     for (const Precision precision : {Precision::fp32, Precision::fp16}) {
-      const TrainerOptions options{.seed = 4, .clip = {.norm = 0.5}, .ema_decay = 0.9, .precision = precision};
+      const TrainerOptions options{.seed = 4,
+                                   .clip = {.norm = 0.5},
+                                   .groups = {{.match = optim::named("shared.*"), .rate_factor = 0.5}},
+                                   .ema_decay = 0.9,
+                                   .precision = precision};
       const Result one = on_one(device, 4, options, data, fit, repeating);
       for (const int stages : {2, 3, 4, 5}) {
         INFO(device->info().id << ", " << stages << " stages, " << name_of(precision));
@@ -187,25 +191,29 @@ TEST_CASE("activations and their gradients cross a cut for each batch, and share
   }
 }
 
-TEST_CASE("the plan of the stages counts what another stage has of a shared parameter", "[train][pipeline]") {
-  const auto parameter = [](const std::string& name, Shape shape) {
-    return std::make_shared<Variable>(name, TensorSpec{DType::f32, std::move(shape)}, Initializer{}, true, Tensor{},
-                                      VariableRole::parameter);
-  };
+TEST_CASE("the plan of the stages knows what a shared parameter costs", "[train][pipeline]") {
   Graph graph;
-  constexpr std::int64_t kWidth = 64, kBytes = kWidth * kWidth * 4;
-  const Value table = graph.variable(parameter("table", Shape{kWidth, 4 * kWidth}));  // as four of the others
-  Value x = slice(matmul(graph.input("x", {DType::f32, Shape{1, kWidth}}), table), 1, 0, kWidth);
-  for (int i = 0; i < 8; ++i) {
-    x = matmul(x, graph.variable(parameter(fmt::format("w{}", i), Shape{kWidth, kWidth})));
-  }
-  const Value loss = mean(matmul(x, table));
-  static_cast<void>(optim::minimize(loss, optim::Sgd{.lr = 0.1}, {.accumulate = 4}));
+  constexpr std::int64_t kWidth = 64;
+  constexpr std::size_t kBytes = 64 * 64 * 4;
+  const auto parameter = [&](const std::string& name, std::int64_t columns = 64) {
+    const TensorSpec spec{DType::f32, Shape{kWidth, columns}};
+    return graph.variable(
+        std::make_shared<Variable>(name, spec, Initializer{}, true, Tensor{}, VariableRole::parameter));
+  };
+  const Value table = parameter("table", 4 * kWidth);  // as four of the others
+  Value x = matmul(graph.input("x", {DType::f32, Shape{1, kWidth}}), parameter("entry"));
+  x = slice(matmul(x, table), 1, 0, kWidth);
+  for (int i = 0; i < 8; ++i) x = matmul(x, parameter(fmt::format("w{}", i)));
+  const std::vector<Value> loss{mean(matmul(x, table))};
+  static_cast<void>(optim::minimize(loss[0], optim::Sgd{.lr = 0.1}, {.accumulate = 4}));
+  const auto second_begins = [&](std::vector<std::size_t> memory) {
+    return train::StagePlan(graph, loss, memory).first_parameters()[1];
+  };
+  const auto with_room_for = [](std::size_t parameters) { return parameters * kBytes * 10 / 8; };
+  // Its gradient does not cross the cut for each batch: else the cut would lie before its first use.
+  CHECK(second_begins({0, 0}) != "table");
   // Beside the table and its gradient, the last stage has room for two layers and theirs.
-  constexpr auto kMemory = static_cast<std::size_t>((2 * 4 + 2 * 2 + 1) * kBytes / 0.8);
-  const std::vector<Value> results{loss};
-  CHECK(train::StagePlan(graph, results, std::vector<std::size_t>{0, kMemory}).first_parameters()[1] == "w6");
-  // The first one takes the gradient of the last beside the table and its own.
-  constexpr auto kFirst = static_cast<std::size_t>((3 * 4 + 2 * 2 + 1) * kBytes / 0.8);
-  CHECK(train::StagePlan(graph, results, std::vector<std::size_t>{kFirst, 0}).first_parameters()[1] == "w2");
+  CHECK(second_begins({0, with_room_for(2 * 4 + 2 * 2 + 1)}) == "w6");
+  // The first one takes the gradient of the last, beside the table and its own. The entry and one layer are left.
+  CHECK(second_begins({with_room_for(3 * 4 + 2 * 2 + 1), 0}) == "w1");
 }
