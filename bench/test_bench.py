@@ -1,6 +1,6 @@
-"""Tests of the benchmarks that need no PyTorch, of the programs here and of their parts in test_parts.py; CTest runs them
-as `bench`. In PyTorch's place stands a program that answers as bench/torch_step.py does. $CONCORD_PROGRAM names the
-command, $CONCORD_BENCH_DEVICE a device [auto]."""
+"""Tests of the benchmarks: of the programs here, and of their parts in test_parts.py; CTest runs them as `bench`. In
+PyTorch's place stands a program that answers as bench/torch_step.py does; only one test needs PyTorch, and is skipped
+without it. $CONCORD_PROGRAM names the command, $CONCORD_BENCH_DEVICE a device [auto]."""
 import json
 import os
 import pathlib
@@ -133,6 +133,21 @@ class Programs(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("lenet5 fp32 FAILED", done.stderr)
         self.assertIn(TINY, done.stdout)
+
+    def test_pytorch_has_every_network(self):
+        try:
+            import torch
+            import torch_nets
+            import torch_tasks
+            import torchvision  # noqa: F401
+        except ImportError as error:
+            self.skipTest(error)
+        done = subprocess.run([PROGRAM, "models", "--json"], capture_output=True, check=True)
+        for model in json.loads(done.stdout):
+            with self.subTest(model["name"]), torch.device("meta"):
+                net = torch_nets.make(model["name"], model["classes"])
+                self.assertEqual(sum(p.numel() for p in net.parameters()), model["parameters"])
+                self.assertIn(model["task"], torch_tasks.LOSSES)
 
     def test_refusals(self):
         for words, code, sentence in (

@@ -19,20 +19,26 @@ def goldens():
     import zoo_images as images
     import zoo_sequences as sequences
 
-    def gpt(depth, width, heads, length):
+    def transformer(kind, depth, width, heads, length):
         def make(classes, **sizes):
             size = {"depth": depth, "width": width, "heads": heads, "length": length} | sizes
-            return sequences.Gpt(classes, size["length"], size["width"], size["heads"], size["depth"], 0.1)
+            return kind(classes, size["length"], size["width"], size["heads"], size["depth"], 0.1)
         return make
 
     return {
         "mlp": images.mlp, "lenet": images.lenet, "lenet5": images.lenet5, "overfeat": images.OverFeat,
-        "nin": images.nin, "resnet20": images.resnet20,
+        "nin": images.nin, "resnet20": images.resnet20, "inception_resnet_v2": images.InceptionResNetV2,
+        "unet": images.UNet, "alphago_zero": images.AlphaGoZero,
+        "denoising_autoencoder": lambda _: images.DenoisingAutoencoder(0.25),
+        "dcgan_generator": images.dcgan_generator, "dcgan_discriminator": images.dcgan_discriminator,
         "char_lstm": lambda classes: sequences.CharRnn(classes, nn.LSTM, 0.25),
         "char_gru": lambda classes: sequences.CharRnn(classes, nn.GRU, 0.25),
         # The length is that of the samples alone: no parameter depends on it.
         "lstm": lambda classes, length=0, **sizes: sequences.Lstm(classes, **sizes),
-        "gpt_tiny": gpt(4, 128, 4, 64), "gpt2_small": gpt(12, 768, 12, 1024),
+        "deep_speech_2": sequences.DeepSpeech2,
+        "bert_base": transformer(sequences.Bert, 12, 768, 12, 512),
+        "gpt_tiny": transformer(sequences.Gpt, 4, 128, 4, 64),
+        "gpt2_small": transformer(sequences.Gpt, 12, 768, 12, 1024),
     }
 
 
@@ -53,6 +59,6 @@ def make(name, classes):
         except TypeError:
             raise LookupError(f"PyTorch's {base} is here in its published size only, not with {text}") from None
     for module in net.modules():
-        if isinstance(module, nn.ReLU):
+        if isinstance(module, (nn.ReLU, nn.LeakyReLU)):
             module.inplace = True
     return net

@@ -1,14 +1,15 @@
 """PyTorch's side of the benchmarks: times one network in one process and prints JSON.
 
-  python3 bench/torch_step.py NET --batch 64 --input 3x224x224 --classes 1000 [--task classification|language]
+  python3 bench/torch_step.py NET --batch 64 --input 3x224x224 --classes 1000 [--task classification]
           [--precision fp32|tf32|bf16|fp16] [--device cuda|cpu] [--layout auto|contiguous|channels_last|best]
           [--modes eager,graph,compiled,compiled_graph]
   python3 bench/torch_step.py --probe [--device cuda]        what products and copies reach on this device
 
-The step is what `concord bench` runs: forward, cross-entropy, backward, SGD (rate 0.01, momentum 0.9) on one random
-batch that lies on the device; it is timed as src/compile/measure.cpp times ours: as many runs between two waits of the
-host as fill 5 ms, and so for --seconds. bf16 and fp16 are autocast (fp16 with loss scaling); their inference is timed
-with autocast and with converted weights, and the faster one counts (compiled: converted weights alone).
+The step is what `concord bench` runs: forward, the loss of the task (bench/torch_tasks.py), backward, SGD (rate 0.01,
+momentum 0.9) on one random batch that lies on the device; it is timed as src/compile/measure.cpp times ours: as many
+runs between two waits of the host as fill 5 ms, and so for --seconds. bf16 and fp16 are autocast (fp16 with loss
+scaling); their inference is timed with autocast and with converted weights, and the faster one counts (compiled:
+converted weights alone).
 
 Modes: eager; graph: the whole step is captured in a CUDA graph and replayed; compiled: torch.compile, with what it
 takes by default; compiled_graph: the compiled step in a CUDA graph. "train" and "infer" of the JSON are the times of
@@ -34,8 +35,8 @@ parser.add_argument("net", nargs="?")
 parser.add_argument("--probe", action="store_true")
 parser.add_argument("--batch", type=int, default=64)
 parser.add_argument("--input", help="one sample, such as 3x224x224")
-parser.add_argument("--classes", type=int)
-parser.add_argument("--task", default="classification", choices=["classification", "language"])
+parser.add_argument("--classes", type=int, help="0: the outputs are no classes")
+parser.add_argument("--task", default="classification", help="of `concord models`")
 parser.add_argument("--precision", default="fp32", choices=["fp32", "tf32", "bf16", "fp16"])
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--layout", default="auto", choices=["auto", "contiguous", "channels_last", "best"],
@@ -44,7 +45,7 @@ parser.add_argument("--modes", help="with commas [all four on a GPU, eager,compi
 parser.add_argument("--seconds", type=float, default=1.0, help="for each mode of each phase")
 parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="on the CPU")
 options = parser.parse_args()
-if not options.probe and not (options.net and options.input and options.classes):
+if not options.probe and not (options.net and options.input and options.classes is not None):
     parser.error("NET, --input and --classes are required")
 IS_CUDA = options.device.startswith("cuda")
 asked = (options.modes or ("eager,graph,compiled,compiled_graph" if IS_CUDA else "eager,compiled")).split(",")
@@ -53,10 +54,12 @@ if not set(asked) <= set(MODES):
 os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
 
 import torch  # noqa: E402  (the number of threads is read at import)
-import torch.nn.functional as F  # noqa: E402
 
 import torch_nets  # noqa: E402
+import torch_tasks  # noqa: E402
 
+if options.task not in torch_tasks.LOSSES:
+    parser.error(f"--task {options.task}: expected one of {', '.join(torch_tasks.LOSSES)}")
 NARROW = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(options.precision)
 
 
@@ -96,13 +99,12 @@ def use_precision(precision):
     torch.backends.cudnn.benchmark = True
 
 
-def batch_of():
+def batch_of(net):
     shape = [options.batch, *(int(n) for n in options.input.split("x"))]
-    if options.task == "language":
-        x = torch.randint(options.classes, shape, device=options.device)
-        return x, torch.randint(options.classes, shape, device=options.device).flatten()
-    return (torch.rand(shape, device=options.device),
-            torch.randint(options.classes, (options.batch,), device=options.device))
+    x = torch_tasks.inputs(options.task, shape, options.classes, options.device)
+    with torch.no_grad():
+        output = net.eval()(x[:1]).shape[1:]
+    return x, torch_tasks.targets(options.task, [options.batch, *output], options.classes, options.device)
 
 
 def no_clear():
@@ -160,16 +162,16 @@ def keep(results, mode, found):
         results[mode] = found
 
 
-def training(net, x, labels, modes):
+def training(net, x, target, modes):
     """{mode: times or a reason}. All modes train the same weights."""
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, **({"fused": True} if IS_CUDA else {}))
     device = "cuda" if IS_CUDA else options.device
     scaler = torch.amp.GradScaler(device) if options.precision == "fp16" else None
+    task_loss = torch_tasks.LOSSES[options.task]
 
-    def loss_of(net, x, labels):
+    def loss_of(net, x, target):
         with torch.autocast(device, NARROW or torch.bfloat16, enabled=NARROW is not None):
-            y = net(x)
-            return F.cross_entropy(y.flatten(0, 1) if options.task == "language" else y, labels)
+            return task_loss(net(x), target)
 
     @functools.cache
     def step_of(is_compiled):
@@ -178,10 +180,10 @@ def training(net, x, labels, modes):
         def step():
             optimizer.zero_grad(set_to_none=True)
             if scaler is None:
-                loss(net, x, labels).backward()
+                loss(net, x, target).backward()
                 optimizer.step()
             else:
-                scaler.scale(loss(net, x, labels)).backward()
+                scaler.scale(loss(net, x, target)).backward()
                 scaler.step(optimizer)
                 scaler.update()
         return step
@@ -223,10 +225,11 @@ def layouts(is_image):
 def measured(layout, modes):
     """Number of parameters, and both phases in these modes with one memory layout."""
     torch.manual_seed(1)
-    net, (x, labels) = torch_nets.make(options.net, options.classes).to(options.device), batch_of()
+    net = torch_nets.make(options.net, options.classes).to(options.device)
+    x, target = batch_of(net)
     if layout == "channels_last":
         net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
-    results = {"train": training(net, x, labels, modes)}
+    results = {"train": training(net, x, target, modes)}
     if "compiled" in " ".join(modes):
         torch.compiler.reset()
     results["infer"] = inference(net, x, modes)

@@ -13,7 +13,7 @@ from command import (MODES, PRECISIONS, ROOT, Concord, Failure, Refused, Usage, 
                      positive, run_json, say, split_nets)
 from versus_report import COLUMNS, MODE_COLUMNS, OPERATOR_COLUMNS, PHASES, RECORD_COLUMNS
 
-BATCHES = {"alexnet": 128, "overfeat": 128, "googlenet": 128, "gpt2_small": 8}  # the others 64
+BATCHES = {"alexnet": 128, "overfeat": 128, "googlenet": 128, "bert_base": 32, "gpt2_small": 8, "unet": 8}  # others 64
 
 
 def parse(description, name, nets, device, torch_device):
@@ -25,7 +25,8 @@ def parse(description, name, nets, device, torch_device):
     parser.add_argument("--precision", nargs="+", action="extend", metavar="PRECISION",
                         help=f"of {', '.join(PRECISIONS)} [fp32]")
     parser.add_argument("--batch", type=positive(int),
-                        help="for each network [128 for alexnet, overfeat, googlenet; 8 for gpt2_small; else 64]")
+                        help="for each network [128 for alexnet, overfeat, googlenet; 32 for bert_base; 8 for "
+                        "gpt2_small, unet; else 64]")
     parser.add_argument("--input", default="", help="one sample, such as 3x64x64 [as published]")
     parser.add_argument("--device", default=device, help="of Concord [%(default)s]")
     parser.add_argument("--torch-device", default=torch_device, help="of PyTorch [%(default)s]")
@@ -108,8 +109,6 @@ class Torch:
 
     def bench(self, ours, precision):
         """The network, samples and batch of Concord's report `ours`."""
-        if ours["task"] not in ("classification", "language"):
-            raise Failure(f"{ours['net']} is trained for {ours['task']}: only classification and language have a peer")
         words = [ours["net"], "--batch", ours["batch"], "--input", "x".join(map(str, ours["input"])), "--classes",
                  ours["classes"], "--task", ours["task"], "--precision", precision, "--layout",
                  self.options.torch_layout]

@@ -1,6 +1,4 @@
 """The list of networks that zoo.py records. A file of networks enters each below its definition."""
-import torchvision.models as tv
-
 ZOO = {}
 
 
@@ -17,5 +15,6 @@ def language(name, make, classes):
 
 def vision(name, size=64, **options):
     """A network of torchvision."""
+    import torchvision.models as tv
     make = getattr(tv, name)
     entry(name, lambda classes: make(weights=None, num_classes=classes, **options), 1000, [3, size, size])

@@ -98,7 +98,7 @@ class Unit(nn.Module):
         self.bn = nn.BatchNorm2d(o, eps=0.001)
 
     def forward(self, x):
-        return F.relu(self.bn(self.conv(x)))
+        return F.relu_(self.bn(self.conv(x)))
 
 
 class Branches(nn.Module):
@@ -119,7 +119,7 @@ class InceptionResidual(Branches):
 
     def forward(self, x):
         y = x + self.conv2d(super().forward(x)) * self.scale
-        return F.relu(y) if self.rectified else y
+        return F.relu_(y) if self.rectified else y
 
 
 class InceptionResNetV2(nn.Module):
@@ -170,7 +170,7 @@ class AlphaGoResidual(nn.Module):
         self.first, self.second = conv_norm(256, 256, 3), conv_norm(256, 256, 3, None)
 
     def forward(self, x):
-        return F.relu(x + self.second(self.first(x)))
+        return F.relu_(x + self.second(self.first(x)))
 
 
 class AlphaGoZero(nn.Module):
@@ -191,12 +191,15 @@ entry("alphago_zero", AlphaGoZero, 362, [17, 5, 5], small_classes=26, task="poli
 
 
 class DenoisingAutoencoder(nn.Module):
-    def __init__(self):
+    def __init__(self, corrupted=0.0):
         super().__init__()
-        self.encoder, self.decoder = nn.Linear(784, 500), nn.Linear(500, 784)
+        self.encoder, self.decoder, self.corrupted = nn.Linear(784, 500), nn.Linear(500, 784), corrupted
 
     def forward(self, x):
-        return torch.sigmoid(self.decoder(torch.sigmoid(self.encoder(x.flatten(1))))).reshape(x.shape)
+        seen = x.flatten(1)
+        if self.training and self.corrupted > 0:
+            seen = F.dropout(seen, self.corrupted) * (1 - self.corrupted)
+        return torch.sigmoid(self.decoder(torch.sigmoid(self.encoder(seen)))).reshape(x.shape)
 
 
 entry("denoising_autoencoder", lambda _: DenoisingAutoencoder(), 0, [1, 28, 28], task="reconstruction")

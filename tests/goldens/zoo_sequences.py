@@ -92,45 +92,45 @@ language("gpt_tiny", lambda classes: Gpt(classes, 64, 128, 4, 4), 96)
 language("gpt2_small", lambda classes: Gpt(classes, 1024, 768, 12, 12), 50257)
 
 
-class Bert(nn.Module):
-    def __init__(self, classes):
+class BertLayer(nn.Module):
+    def __init__(self, width, heads, dropout):
         super().__init__()
-        modules = {}
-        norm = lambda: nn.LayerNorm(768, eps=1e-12)
-        for name, words in (("word", classes), ("position", 512), ("token_type", 2)):
-            modules[f"bert.embeddings.{name}_embeddings"] = nn.Embedding(words, 768)
-        modules["bert.embeddings.LayerNorm"] = norm()
-        for i in range(12):
-            layer = f"bert.encoder.layer.{i}."
-            for part in ("self.query", "self.key", "self.value", "output.dense"):
-                modules[f"{layer}attention.{part}"] = nn.Linear(768, 768)
-            modules[f"{layer}attention.output.LayerNorm"] = norm()
-            modules[f"{layer}intermediate.dense"] = nn.Linear(768, 3072)
-            modules[f"{layer}output.dense"] = nn.Linear(3072, 768)
-            modules[f"{layer}output.LayerNorm"] = norm()
-        modules["cls.predictions.transform.dense"] = nn.Linear(768, 768)
-        modules["cls.predictions.transform.LayerNorm"] = norm()
-        for name, module in modules.items():
-            place, parts = self, name.split(".")
-            for part in parts[:-1]:
-                if part not in place._modules:
-                    place.add_module(part, nn.Module())
-                place = place._modules[part]
-            place.add_module(parts[-1], module)
-        self.cls.predictions.bias = nn.Parameter(torch.zeros(classes))
+        output = lambda i: nn.ModuleDict({"dense": nn.Linear(i, width), "LayerNorm": nn.LayerNorm(width, eps=1e-12)})
+        parts = nn.ModuleDict({part: nn.Linear(width, width) for part in ("query", "key", "value")})
+        self.attention = nn.ModuleDict({"self": parts, "output": output(width)})
+        self.intermediate = nn.ModuleDict({"dense": nn.Linear(width, 4 * width)})
+        self.output, self.heads, self.dropout = output(4 * width), heads, nn.Dropout(dropout)
 
     def forward(self, x):
-        e = self.bert.embeddings
-        y = e.LayerNorm(e.word_embeddings(x) + e.position_embeddings(torch.arange(x.shape[1])) +
-                        e.token_type_embeddings(torch.zeros(1, dtype=torch.long)))
-        for layer in self.bert.encoder.layer.children():
-            attention = layer.attention
-            qkv = [getattr(attention, "self").get_submodule(part)(y) for part in ("query", "key", "value")]
-            y = attention.output.LayerNorm(attention.output.dense(attend(*qkv, 12)) + y)
-            y = layer.output.LayerNorm(layer.output.dense(F.gelu(layer.intermediate.dense(y))) + y)
-        head = self.cls.predictions
+        parts, output = self.attention.self, self.attention.output
+        y = attend(parts.query(x), parts.key(x), parts.value(x), self.heads,
+                   dropout=self.dropout.p if self.training else 0.0)
+        x = output.LayerNorm(self.dropout(output.dense(y)) + x)
+        y = self.output.dense(F.gelu(self.intermediate.dense(x)))
+        return self.output.LayerNorm(self.dropout(y) + x)
+
+
+class Bert(nn.Module):
+    def __init__(self, classes, context=512, width=768, heads=12, blocks=12, dropout=0.0):
+        super().__init__()
+        norm = lambda: nn.LayerNorm(width, eps=1e-12)
+        embeddings = {f"{name}_embeddings": nn.Embedding(words, width)
+                      for name, words in (("word", classes), ("position", context), ("token_type", 2))}
+        layers = nn.Sequential(*(BertLayer(width, heads, dropout) for _ in range(blocks)))
+        self.bert = nn.ModuleDict({"embeddings": nn.ModuleDict(embeddings | {"LayerNorm": norm()}),
+                                   "encoder": nn.ModuleDict({"layer": layers})})
+        transform = nn.ModuleDict({"dense": nn.Linear(width, width), "LayerNorm": norm()})
+        self.cls = nn.ModuleDict({"predictions": nn.ModuleDict({"transform": transform})})
+        self.cls.predictions.bias = nn.Parameter(torch.zeros(classes))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        e, head = self.bert.embeddings, self.cls.predictions
+        places = torch.arange(x.shape[1], device=x.device)
+        y = e.word_embeddings(x) + e.position_embeddings(places) + e.token_type_embeddings.weight[0]
+        y = self.bert.encoder.layer(self.dropout(e.LayerNorm(y)))
         y = head.transform.LayerNorm(F.gelu(head.transform.dense(y)))
-        return y @ e.word_embeddings.weight.T + head.bias
+        return F.linear(y, e.word_embeddings.weight, head.bias)
 
 
 language("bert_base", Bert, 30522)
