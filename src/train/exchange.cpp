@@ -58,19 +58,15 @@ std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph) const {
   return slots;
 }
 
-bool Exchange::connect_peers(bool sums_within_step) {
-  const std::string wanted = collective::wanted_transport();
-  const bool may_share = wanted == "peer" || (wanted != "host" && !sums_within_step);
-  // Memory is shared between processes of one machine.
-  if (!all_of(*group_, may_share && group_->transport() == "host")) return false;
+bool Exchange::connect_peers() {
   Device& device = variables_->device();
-  bool is_good = are_different_devices(*group_, device.info());
+  bool is_good = may_share_memory(*group_, device.info());
   for (Bucket& bucket : buckets_) {
     if (!is_good) break;
     bucket.peer = connected_peer_memory(*group_, device, bucket.bytes);
     is_good = bucket.peer != nullptr;
   }
-  CONCORD_CHECK(is_good || wanted != "peer", NotSupported,
+  CONCORD_CHECK(is_good || collective::wanted_transport() != "peer", NotSupported,
                 "CONCORD_EXCHANGE is peer, but the devices of this training do not read each other's memory");
   if (!is_good) {
     for (Bucket& bucket : buckets_) bucket.peer.reset();
@@ -90,7 +86,7 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
     if (slot.name == kExchangedCounts) started_ = aligned(slot.spec.bytes()) / sizeof(float);
   }
   const auto most_in_step = static_cast<std::size_t>(most_all_reduced(graph));
-  const bool shares = connect_peers(most_in_step > 0);
+  const bool shares = connect_peers();
   for (Bucket& bucket : buckets_) {
     bucket.buffer = shares ? bucket.peer->buffer() : device.allocate(bucket.bytes);
     if (!shares) bucket.staging = device.allocate_staging(bucket.bytes);

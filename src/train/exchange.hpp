@@ -69,9 +69,8 @@ class Exchange {
     std::future<void> summed = {};  // there
   };
   [[nodiscard]] std::vector<Slot> slots_of(const Graph& graph) const;
-  /// Of the memory that the devices share, or false on all ranks if one of them shares none. Sums within a step use it
-  /// only where CONCORD_EXCHANGE demands it.
-  [[nodiscard]] bool connect_peers(bool sums_within_step);
+  /// Of the memory that the devices share, or false on all ranks if one of them shares none.
+  [[nodiscard]] bool connect_peers();
   /// Replaces a bucket in the host's memory by the sum of all ranks, once it has arrived there.
   void sum_on_host(std::size_t number);
 

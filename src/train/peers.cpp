@@ -43,14 +43,7 @@ bool connects(PeerMemory& memory, collective::Group& group) {
   }
 }
 
-}  // namespace
-
-bool all_of(collective::Group& group, bool own) {
-  float missing = own ? 0 : 1;
-  group.all_reduce({&missing, 1});
-  return missing == 0;
-}
-
+/// Whether no two ranks have the same device: kernels of one would wait for kernels of the other, which do not run.
 bool are_different_devices(collective::Group& group, const DeviceInfo& own) {
   using Address = std::array<char, 32>;
   std::vector<Address> all(static_cast<std::size_t>(group.size()));
@@ -58,6 +51,14 @@ bool are_different_devices(collective::Group& group, const DeviceInfo& own) {
   group.all_gather(std::as_writable_bytes(std::span(all)), sizeof(Address));
   std::ranges::sort(all);
   return std::ranges::adjacent_find(all) == all.end();
+}
+
+}  // namespace
+
+bool all_of(collective::Group& group, bool own) {
+  float missing = own ? 0 : 1;
+  group.all_reduce({&missing, 1});
+  return missing == 0;
 }
 
 bool may_share_memory(collective::Group& group, const DeviceInfo& own) {

@@ -10,8 +10,6 @@ namespace concord::train {
 
 /// Whether all ranks say yes. They call it together, as the others.
 [[nodiscard]] bool all_of(collective::Group& group, bool own);
-/// Whether no two ranks have the same device: kernels of one would wait for kernels of the other, which do not run.
-[[nodiscard]] bool are_different_devices(collective::Group& group, const DeviceInfo& own);
 /// Whether the ranks may sum in memory that their devices share: they are processes of one machine with a device each,
 /// and $CONCORD_EXCHANGE does not say otherwise.
 [[nodiscard]] bool may_share_memory(collective::Group& group, const DeviceInfo& own);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "concord/collective/world.hpp"
 #include "concord/compile/memory_need.hpp"
 #include "concord/core/check.hpp"
 #include "concord/ops/all_reduce.hpp"
@@ -51,8 +50,7 @@ void Programs::join_parts(Program& program, const Graph& graph) {
   const auto most = static_cast<std::size_t>(most_all_reduced(graph));
   if (!step_sums_ || step_sums_->most() < most) {
     Device& device = weights_.variables()->device();
-    const bool by_peer = collective::wanted_transport() == "peer" && may_share_memory(group, device.info());
-    step_sums_.emplace(group, device, most, by_peer);
+    step_sums_.emplace(group, device, most, may_share_memory(group, device.info()));
   }
   program.all_reduce_by([this](const Operand& values, std::size_t count) { step_sums_->sum(values, count); });
 }
