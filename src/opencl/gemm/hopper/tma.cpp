@@ -72,7 +72,13 @@ double products_a_second(const Context& context, const TmaTile& tile, const Plan
 double ending_seconds(const Gemm& gemm, const TmaTile& tile) {
   constexpr double kChunkSeconds = 0.8e-6, kImageOperand = 0.6;
   const auto operands = static_cast<double>(gemm.epilogue.operands());
-  if (gemm.c.is_channels_last) return tile.ending_microseconds * 1e-6 * (1 + kImageOperand * operands);
+  if (gemm.c.is_channels_last) {
+    // Registers do not hold the operands of long chunks.
+    constexpr double kMostOperands = 4, kSpilling = 3;
+    constexpr std::int64_t kShortChunk = 16;
+    const double slower = tile.staged_q > kShortChunk && operands > kMostOperands ? kSpilling : 1;
+    return tile.ending_microseconds * 1e-6 * (1 + kImageOperand * operands) * slower;
+  }
   return kChunkSeconds * static_cast<double>(tile.q / tile.staged_q) * (1 + operands);
 }
 
