@@ -68,10 +68,11 @@ __kernel void conv_depthwise_forward(__global const float *restrict src, ulong s
 // part of a row, row of all slices, channel of all images.
 __kernel void conv_depthwise_backward_data(__global const float *restrict diff_dst, ulong diff_dst_offset,
                                            __global const float *restrict weights, ulong weights_offset,
-                                           __global float *restrict diff_src, ulong diff_src_offset, uint channels, SIZES) {
+                                           __global float *restrict diff_src, ulong diff_src_offset, uint channels,
+                                           SIZES EPILOGUE_PARAMETERS) {
   const int x0 = (int)get_global_id(0) * ITEM_WIDTH, row = (int)get_global_id(1);
   const ulong plane = get_global_id(2);
-  const uint channel = (uint)(plane % channels);
+  const uint channel = (uint)(plane % channels), image = (uint)(plane / channels);
   const int back = row / height + padding_d, bottom = row % height + padding_h, right = x0 + padding_w;
   if (x0 >= width) return;
   diff_dst += diff_dst_offset + plane * multiplier * ((ulong)dst_depth * dst_height * dst_width);
@@ -106,9 +107,10 @@ __kernel void conv_depthwise_backward_data(__global const float *restrict diff_d
       }
     }
   }
-  diff_src += diff_src_offset + (plane * depth * height + row) * width + x0;
+  const uint place = (uint)(row * width + x0);
+  diff_src += diff_src_offset + plane * ((ulong)depth * height * width) + place;
   const int count = min(ITEM_WIDTH, width - x0);
-  for (int i = 0; i < count; ++i) diff_src[i] = sums[i];
+  for (int i = 0; i < count; ++i) diff_src[i] = EPILOGUE(sums[i], channel, 0u, image, place + i);
 }
 
 #if STRIDE_W == 1

@@ -98,6 +98,7 @@ __kernel void depthwise_scatter(SOURCE_AND_RESULT) {
       EACH_CHANNEL(e) sums[e] += values[e] * filter[e];
     }
   }
+  EPILOGUE_BLOCK(sums, item, image, block * BLOCK_CHANNELS);
   dst[dst_offset + item] = block_of(sums);
 }
 

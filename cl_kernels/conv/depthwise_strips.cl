@@ -88,7 +88,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwise_strips_backward_data(
     __global const float *restrict diff_dst, ulong diff_dst_offset, __global const float *restrict weights,
     ulong weights_offset, __global float *restrict diff_src, ulong diff_src_offset, uint items, int height, int width,
-    int dst_height, int dst_width, DIVISOR(blocks), DIVISOR(strips), DIVISOR(channels)) {
+    int dst_height, int dst_width, DIVISOR(blocks), DIVISOR(strips), DIVISOR(channels) EPILOGUE_PARAMETERS) {
   const uint item = (uint)get_global_id(0);
   if (item >= items) return;
   const uint strip = DIVIDE(item, blocks), j = item - strip * blocks;
@@ -140,10 +140,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
 #if STRIDE_W == 2
   const bool is_aligned = ((uint)diff_src_offset & 1) == 0 && (width & 1) == 0;
 #endif
-  diff_src += diff_src_offset + (ulong)plane * (uint)(height * width) + (uint)(y * width + x);
+  const uint place = (uint)(y * width + x);
+  diff_src += diff_src_offset + (ulong)plane * (uint)(height * width) + place;
 #pragma unroll
   for (int i = 0; i < STRIP * STRIDE_H; ++i) {
     if (i < rows) {
+#pragma unroll
+      for (int f = 0; f < STRIDE_W; ++f) {
+        if (f < width - x) sums[i][f] = EPILOGUE(sums[i][f], channel, 0u, image, place + (uint)(i * width + f));
+      }
       STORE_BLOCK(diff_src + i * width, sums[i], width - x)
     }
   }

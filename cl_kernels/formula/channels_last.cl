@@ -1,5 +1,5 @@
 // Between the row-major order (N, C, places) and channels-last (N, places, C), whose numbers are those of NUMBERS: BF16,
-// F16 or I32; between tokens of floats and of 16-bit numbers; copies of channels.
+// F16 or I32; between tokens of floats and of 16-bit numbers; some of the channels.
 #define BF16 0
 #define F16 1
 #define I32 2
@@ -114,12 +114,11 @@ __kernel void padded_tokens_to_floats(__global const uint *restrict src, ulong s
 }
 #endif
 
-// Block (row, b) of dst, from dst_begin on, is block (row, src_begin + b) of src. An item moves a block.
-__kernel void channels_last_copy(__global const uint4 *restrict src, ulong src_offset, __global uint4 *restrict dst,
-                                 ulong dst_offset, uint count, uint blocks, uint src_blocks, uint src_begin,
-                                 uint dst_blocks, uint dst_begin) {
+// Block (row, b) of dst is block (row, begin + b) of src. An item moves a block.
+__kernel void channels_last_slice(__global const uint4 *restrict src, ulong src_offset, __global uint4 *restrict dst,
+                                  ulong dst_offset, uint count, uint blocks, uint src_blocks, uint begin) {
   const uint i = (uint)get_global_id(0);
   if (i >= count) return;
   const uint row = i / blocks, b = i - row * blocks;
-  dst[dst_offset + (ulong)row * dst_blocks + dst_begin + b] = src[src_offset + (ulong)row * src_blocks + src_begin + b];
+  dst[dst_offset + i] = src[src_offset + (ulong)row * src_blocks + begin + b];
 }

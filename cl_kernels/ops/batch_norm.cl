@@ -13,7 +13,7 @@
 // mean of one of them, parts around that of part 0, so that a join loses no more digits than there are items or parts.
 // Squares that leave fp32 are summed again with another unit (ops/batch_norm.h). The order of all sums depends on the sizes
 // alone.
-// With EPILOGUE_PARAMETERS the text in front (opencl/ops/batch_norm.cpp) gives an expression that dst passes through.
+// With EPILOGUE_PARAMETERS the text in front (opencl/ops/batch_norm.cpp) gives an expression that dst, or diff_src, passes through.
 #include "ops/batch_norm.h"
 #include "shared/chains.h"
 
@@ -283,7 +283,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
     __global const float *restrict means, ulong means_offset, __global const float *restrict variances,
     ulong variances_offset, __global const float4 *restrict sums, ulong sums_offset,
     __global value_t *restrict diff_src, ulong diff_src_offset, __global float *restrict diff_scale,
-    ulong diff_scale_offset, __global float *restrict diff_shift, ulong diff_shift_offset, SIZES, float epsilon) {
+    ulong diff_scale_offset, __global float *restrict diff_shift, ulong diff_shift_offset, SIZES,
+    float epsilon EPILOGUE_PARAMETERS) {
   __local float4 scratch[THREADS + ROOT];
   FORWARDS;
   sums += sums_offset + channel * parts * 2;
@@ -309,16 +310,19 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
   TURNS {
     value_t x[UNROLL], d[UNROLL];
     ulong places[UNROLL];
+    EPILOGUE_OPERANDS
 #pragma unroll
     for (uint k = 0; k < UNROLL; ++k) {
       LOCATE(k);
       places[k] = i;
       d[k] = diff_dst[i];
       x[k] = src[i];
+      EPILOGUE_READ(k, image, i)
     }
 #pragma unroll
     for (uint k = 0; k < UNROLL; ++k) {
-      if (INSIDE(k)) diff_src[places[k]] = by.factor * ((d[k] - by.diff_mean) - (x[k] - mean) * by.slope + by.rest);
+      const value_t diff = by.factor * ((d[k] - by.diff_mean) - (x[k] - mean) * by.slope + by.rest);
+      if (INSIDE(k)) diff_src[places[k]] = EPILOGUE(diff, k);
     }
   }
 }

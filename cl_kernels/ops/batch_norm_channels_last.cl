@@ -5,7 +5,7 @@
 // A part sums around a mean of the first values of each of its channels, parts are joined around the mean of part 0
 // (ops/batch_norm.h), where squares that leave fp32 are summed again with another unit. The order of all sums depends on the
 // sizes alone.
-// With EPILOGUE_PARAMETERS the text in front gives EPILOGUE_BLOCK, which each block of dst passes through.
+// With EPILOGUE_PARAMETERS the text in front gives EPILOGUE_BLOCK, which each block of dst, or diff_src, passes through.
 #include "ops/batch_norm.h"
 #include "shared/channels_last_rows.h"
 #include "shared/epilogue_block.h"
@@ -47,10 +47,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_st
   EACH_CHANNEL(e) unit[e] = 1.0f;
   for (uint time = 0;; ++time) {
     EACH_CHANNEL(e) sum[e] = squares[e] = 0.0f;
+    READ_FIRST(next, src);
     TURNS {
-      uint4 x[UNROLL];
       float turn[BLOCK_CHANNELS], turn_squares[BLOCK_CHANNELS];
-      EACH_TURN(k) x[k] = src[AT(k)];
+      READ_NEXT(x, next, src)
       EACH_CHANNEL(e) turn[e] = turn_squares[e] = 0.0f;
       EACH_TURN(k) {
         float values[BLOCK_CHANNELS];
@@ -128,14 +128,14 @@ __kernel __attribute__((reqd_work_group_size(JOINERS, 1, 1))) void batch_norm_jo
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_forward(
     __global const uint4 *src, ulong src_offset, __global const float4 *restrict factors, ulong factors_offset,
     __global uint4 *dst, ulong dst_offset, SIZES EPILOGUE_PARAMETERS) {
-  PLACE;
+  PLACE_BACKWARDS;
   src += src_offset;
   dst += dst_offset;
   float4 factor[BLOCK_CHANNELS];
   EACH_CHANNEL(e) factor[e] = factors[factors_offset + channel + e];
+  READ_FIRST(next, src);
   TURNS {
-    uint4 x[UNROLL];
-    EACH_TURN(k) x[k] = src[AT(k)];
+    READ_NEXT(x, next, src)
     EACH_TURN(k) {
       float values[BLOCK_CHANNELS];
       read_block(values, x[k]);
@@ -166,12 +166,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
     unit[e] = batch_norm_unit(variances[variances_offset + channel + e], epsilon);
     sum[e] = product[e] = centred[e] = squares[e] = 0.0f;
   }
+  READ_FIRST(next_x, src);
+  READ_FIRST(next_d, diff_dst);
   TURNS {
-    uint4 x[UNROLL], d[UNROLL];
-    EACH_TURN(k) {
-      x[k] = src[AT(k)];
-      d[k] = diff_dst[AT(k)];
-    }
+    READ_NEXT(x, next_x, src)
+    READ_NEXT(d, next_d, diff_dst)
     EACH_TURN(k) {
       float values[BLOCK_CHANNELS], differences[BLOCK_CHANNELS];
       read_block(values, x[k]);
@@ -232,25 +231,26 @@ __kernel __attribute__((reqd_work_group_size(JOINERS, 1, 1))) void batch_norm_jo
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_backward(
     __global const uint4 *src, ulong src_offset, __global const uint4 *diff_dst, ulong diff_dst_offset,
-    __global const float4 *restrict factors, ulong factors_offset, __global uint4 *diff_src, ulong diff_src_offset, SIZES) {
-  PLACE;
+    __global const float4 *restrict factors, ulong factors_offset, __global uint4 *diff_src, ulong diff_src_offset,
+    SIZES EPILOGUE_PARAMETERS) {
+  PLACE_BACKWARDS;
   src += src_offset;
   diff_dst += diff_dst_offset;
   diff_src += diff_src_offset;
   float4 factor[BLOCK_CHANNELS];
   EACH_CHANNEL(e) factor[e] = factors[factors_offset + channel + e];
+  READ_FIRST(next_x, src);
+  READ_FIRST(next_d, diff_dst);
   TURNS {
-    uint4 x[UNROLL], d[UNROLL];
-    EACH_TURN(k) {
-      x[k] = src[AT(k)];
-      d[k] = diff_dst[AT(k)];
-    }
+    READ_NEXT(x, next_x, src)
+    READ_NEXT(d, next_d, diff_dst)
     EACH_TURN(k) {
       float values[BLOCK_CHANNELS], differences[BLOCK_CHANNELS];
       read_block(values, x[k]);
       read_block(differences, d[k]);
       EACH_CHANNEL(e) values[e] =
           factor[e].y * (differences[e] - factor[e].z - (values[e] - factor[e].x) * factor[e].w);
+      EPILOGUE_BLOCK(values, AT(k), min(ROW(k), end - 1) / places, channel);
       x[k] = block_of(values);
     }
     EACH_TURN(k) if (IS_INSIDE(k) && is_block) diff_src[AT(k)] = x[k];

@@ -6,7 +6,7 @@
 // A part's mean is taken first and corrected by the mean of what is left, the squares are centred on it, and parts are
 // joined around the mean of the first: a large mean costs no digits. Sums run in chains of WIDTH values, which are joined
 // after few terms. Squares that leave fp32 are summed again with another unit (ops/batch_norm.h).
-// With EPILOGUE_PARAMETERS the text in front (opencl/ops/batch_norm.cpp) gives an expression that dst passes through.
+// With EPILOGUE_PARAMETERS the text in front (opencl/ops/batch_norm.cpp) gives an expression that dst, or diff_src, passes through.
 #include "ops/batch_norm.h"
 #include "shared/chains.h"
 
@@ -189,7 +189,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward
     __global const float *restrict scale, ulong scale_offset, __global const float *restrict means, ulong means_offset,
     __global const float *restrict variances, ulong variances_offset, __global const float4 *restrict sums,
     ulong sums_offset, __global float *restrict diff_src, ulong diff_src_offset, __global float *restrict diff_scale,
-    ulong diff_scale_offset, __global float *restrict diff_shift, ulong diff_shift_offset, SIZES, float epsilon) {
+    ulong diff_scale_offset, __global float *restrict diff_shift, ulong diff_shift_offset, SIZES,
+    float epsilon EPILOGUE_PARAMETERS) {
   PLACE;
   sums += sums_offset + channel * parts * 2;
   const float base = sums[1].x, variance = variances[variances_offset + channel];
@@ -208,7 +209,18 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward
   src += src_offset;
   diff_dst += diff_dst_offset;
   diff_src += diff_src_offset;
+#ifdef EPILOGUE
+  for (ulong image = begin; image < end; ++image) {
+    const ulong line = (image * channels + channel) * plane;
+#pragma clang loop vectorize(assume_safety)
+    for (ulong s = 0; s < plane; ++s) {
+      const ulong i = line + s;
+      diff_src[i] = EPILOGUE(by.factor * ((diff_dst[i] - by.diff_mean) - (src[i] - mean) * by.slope + by.rest), image, i);
+    }
+  }
+#else
   EACH(const float16 d = vload16(0, diff_dst + i) - by.diff_mean; const float16 x = vload16(0, src + i) - mean;
        vstore16(by.factor * (d - x * by.slope + by.rest), 0, diff_src + i),
        diff_src[i] = by.factor * ((diff_dst[i] - by.diff_mean) - (src[i] - mean) * by.slope + by.rest));
+#endif
 }

@@ -10,11 +10,14 @@
 #define UNROLL 4
 
 #define SIZES uint rows, uint blocks, uint part, uint places
-#define PLACE                                                                                              \
+#define PLACE PLACE_OF_PART((uint)get_group_id(1))
+// The parts from the last one to the first: a second pass over an image finds the end of it in the cache.
+#define PLACE_BACKWARDS PLACE_OF_PART((uint)(get_num_groups(1) - 1 - get_group_id(1)))
+#define PLACE_OF_PART(part_number)                                                                         \
   const uint item = (uint)get_local_id(0), lane = item % LANES, row_number = item / LANES;                  \
   const uint first_block = (uint)get_group_id(0) * LANES, block = min(first_block + lane, blocks - 1);      \
   const uint channel = block * BLOCK_CHANNELS, channels = blocks * BLOCK_CHANNELS;                          \
-  const uint begin = (uint)get_group_id(1) * part, end = min(rows, begin + part);                           \
+  const uint begin = (part_number) * part, end = min(rows, begin + part);                                   \
   const bool is_block = first_block + lane < blocks
 // Rows of the item by UNROLL; past the end a turn reads the last row again, so that no read waits for a condition.
 #define TURNS for (uint row = begin + row_number; row < end; row += UNROLL * ROWS)
@@ -22,6 +25,17 @@
 #define ROW(k) (row + (k)*ROWS)
 #define AT(k) ((ulong)min(ROW(k), end - 1) * blocks + block)
 #define IS_INSIDE(k) (ROW(k) < end)
+// The blocks of an operand that a turn has. Those of the next turn are read while one is computed: READ_FIRST stands
+// before TURNS, READ_NEXT within.
+#define READ_FIRST(next, src)                                                          \
+  uint4 next[UNROLL];                                                                  \
+  EACH_TURN(k) next[k] = src[(ulong)min(begin + row_number + k * ROWS, end - 1) * blocks + block]
+#define READ_NEXT(x, next, src)                                                        \
+  uint4 x[UNROLL];                                                                     \
+  EACH_TURN(k) {                                                                       \
+    x[k] = next[k];                                                                    \
+    next[k] = src[AT(k + UNROLL)];                                                     \
+  }
 
 // What the items above each other have of every channel, added up in order, in items 0 to LANES. `scratch` has
 // BLOCK_CHANNELS·THREADS places.

@@ -29,9 +29,8 @@ struct DenseBlock : nn::Module {
     for (int i = 0; i < count; ++i) layers.push_back(dense_layer(in + i * kGrowth));
   }
   Value forward(Value x) override {
-    std::vector<Value> all{x};
-    for (nn::Sequential& layer : layers) all.push_back(layer(all.size() == 1 ? x : concat(all, 1)));
-    return concat(all, 1);
+    for (nn::Sequential& layer : layers) x = concat({x, layer(x)}, 1);
+    return x;
   }
   Children children() override {
     Children children;

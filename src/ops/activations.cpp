@@ -23,9 +23,11 @@ Value gated(const char* name, Value x, std::int64_t axis, const Scalar& formula)
 
 Value hardtanh(Value x, float low, float high) {
   CONCORD_CHECK(low < high, ArgumentError, "hardtanh: low {} is not below high {}", low, high);
-  return pointwise(
-      "hardtanh", {x},
-      scalar::select(scalar::less_equal(x0(), low), low, scalar::select(scalar::less_equal(high, x0()), high, x0())));
+  const auto inside = [&](const Scalar& at_low, const Scalar& at_high, const Scalar& between) {
+    return scalar::select(scalar::less_equal(x0(), low), at_low,
+                          scalar::select(scalar::less_equal(high, x0()), at_high, between));
+  };
+  return pointwise_by_result("hardtanh", x, inside(low, high, x0()), inside(0.0F, 0.0F, 1.0F));
 }
 
 Value selu(Value x) {

@@ -97,7 +97,9 @@ std::vector<Value> Pointwise::gradient(const Node& node, std::span<const Value> 
     for (const Part& part : parts) {
       const Scalar slope = derivative(part.formula, static_cast<int>(i));
       by_inputs = by_inputs + scalar::chain(slope, part.diff);
-      by_outputs = by_outputs + scalar::chain(replace(slope, part.formula, part.dst), part.diff);
+      const Scalar known =
+          slope_ ? replace(*slope_, scalar::input(0), part.dst) : replace(slope, part.formula, part.dst);
+      by_outputs = by_outputs + scalar::chain(known, part.diff);
     }
     if (is_zero(by_inputs)) continue;
     const auto reads = [&](const Scalar& formula) {
@@ -139,6 +141,15 @@ std::vector<Value> pointwise(std::string label, std::vector<Value> inputs, std::
   std::vector<Value> outputs;
   for (std::int32_t k = 0; k < results; ++k) outputs.emplace_back(&graph, first.node_id(), k);
   return outputs;
+}
+
+Value pointwise_by_result(std::string label, Value x, const Scalar& formula, const Scalar& slope) {
+  Graph& graph = x.graph();
+  return with_host_memory("building a graph", [&] {
+    return graph.add(std::make_shared<ops::Pointwise>(Expression({formula}, 1), std::vector{DType::f32},
+                                                      std::move(label), Shape{}, slope),
+                     {x});
+  });
 }
 
 Value pointwise(std::string label, std::vector<Value> inputs, const Scalar& formula, DType type, Shape at_least) {

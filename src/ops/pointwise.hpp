@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
 
 #include "concord/core/export.hpp"
 #include "concord/graph/expression.hpp"
@@ -13,13 +14,17 @@ namespace ops {
 
 /// Has one output for each result of the expression, of type outputs[k]. The output shape is the broadcast of the
 /// inputs and `at_least`. Inputs of every type are read as float. Integer outputs are rounded toward zero.
+/// `slope`: the derivative of a function of one input in terms of its result, input 0, for functions whose formula has
+/// no such derivative. The gradient does not need the function's input then.
 class Pointwise final : public Operator {
  public:
-  Pointwise(Expression expression, std::vector<DType> types, std::string label, Shape at_least = {})
+  Pointwise(Expression expression, std::vector<DType> types, std::string label, Shape at_least = {},
+            std::optional<Scalar> slope = {})
       : expression_(std::move(expression)),
         types_(std::move(types)),
         label_(std::move(label)),
-        at_least_(std::move(at_least)) {}
+        at_least_(std::move(at_least)),
+        slope_(std::move(slope)) {}
   [[nodiscard]] std::string_view name() const override { return label_; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
@@ -38,6 +43,7 @@ class Pointwise final : public Operator {
   std::vector<DType> types_;
   std::string label_;  // "relu", "add", "sgd": only for names and traces
   Shape at_least_;     // broadcast with the shapes of the inputs
+  std::optional<Scalar> slope_;
 };
 
 /// The arithmetic operations per element: every instruction except operands, constants and coordinates.
@@ -51,6 +57,8 @@ class Pointwise final : public Operator {
 /// broadcast.
 Value pointwise(std::string label, std::vector<Value> inputs, const Scalar& formula, DType type = DType::f32,
                 Shape at_least = {});
+/// A function of one value, whose derivative is `slope` of its result: input 0.
+Value pointwise_by_result(std::string label, Value x, const Scalar& formula, const Scalar& slope);
 /// Applies several formulas to the same values in one operator.
 std::vector<Value> pointwise(std::string label, std::vector<Value> inputs, std::vector<Scalar> formulas,
                              std::vector<DType> types, Shape at_least = {});

@@ -100,7 +100,9 @@ std::string_view channels_last_device_refusal(Context& context, const ConvProble
 }
 
 double channels_last_seconds(Context&, const ConvProblem& problem) {
-  return is_for_matrix_cores(conv_forward_gemm(problem.sizes)) ? 0 : INFINITY;
+  Gemm gemm = conv_forward_gemm(problem.sizes);  // of all passes, so that all take the same layout
+  gemm.b.is_channels_last = is_whole_blocks(problem.sizes.c);
+  return is_for_matrix_cores(gemm) ? 0 : INFINITY;
 }
 
 EpilogueText channels_last_epilogue(const ConvProblem& problem) {

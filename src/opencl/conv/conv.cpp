@@ -123,11 +123,9 @@ PreparedKernel prepare_fused(Context& context, const Op& op, const KernelRequest
   return prepare_conv(context, {kPass<Op>, sizes, request, op.name(), &epilogue});
 }
 
-/// The data gradient of a depthwise convolution applies none.
 template <class Op>
-bool supports_epilogue(const Op& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
-                       const Expression& epilogue, std::span<const TensorSpec> extra) {
-  if (kPass<Op> == ConvPass::backward_data && conv_is_depthwise(op.sizes(inputs))) return false;
+bool supports_epilogue(const Op&, std::span<const TensorSpec>, const TensorSpec& output, const Expression& epilogue,
+                       std::span<const TensorSpec> extra) {
   return conv_supports_epilogue(output, epilogue, extra);
 }
 

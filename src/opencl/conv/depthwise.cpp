@@ -64,8 +64,9 @@ std::unique_ptr<Kernel> forward(Context& context, const ops::ConvSizes& s, std::
   return by_rows(context, s, label, "conv_depthwise_forward", epilogue, {s.n * s.o, s.od * s.oh, s.ow});
 }
 
-std::unique_ptr<Kernel> backward_data(Context& context, const ops::ConvSizes& s, std::string_view label) {
-  return by_rows(context, s, label, "conv_depthwise_backward_data", {}, {s.n * s.c, s.d * s.h, s.w});
+std::unique_ptr<Kernel> backward_data(Context& context, const ops::ConvSizes& s, std::string_view label,
+                                      const EpilogueText& epilogue) {
+  return by_rows(context, s, label, "conv_depthwise_backward_data", epilogue, {s.n * s.c, s.d * s.h, s.w});
 }
 
 std::unique_ptr<Kernel> backward_weights(Context& context, const ops::ConvSizes& s, std::string_view label) {
@@ -89,13 +90,14 @@ std::unique_ptr<Kernel> depthwise_kernel(Context& context, const ConvProblem& pr
   const ops::ConvSizes& s = problem.sizes;
   const std::string_view label = problem.label;
   const bool in_strips = depthwise_strips_support(context, s);
-  if (problem.pass == ConvPass::backward_data) {
-    return in_strips ? depthwise_strips_backward_data(context, s, label) : backward_data(context, s, label);
-  }
   if (problem.pass == ConvPass::backward_weights) {
     return in_strips ? depthwise_strips_backward_weights(context, s, label) : backward_weights(context, s, label);
   }
   const EpilogueText epilogue = conv_epilogue(problem);
+  if (problem.pass == ConvPass::backward_data) {
+    return in_strips ? depthwise_strips_backward_data(context, s, label, epilogue)
+                     : backward_data(context, s, label, epilogue);
+  }
   return in_strips ? depthwise_strips_forward(context, s, label, epilogue) : forward(context, s, label, epilogue);
 }
 

@@ -21,7 +21,8 @@ namespace concord::opencl {
 [[nodiscard]] std::unique_ptr<Kernel> depthwise_strips_forward(Context& context, const ops::ConvSizes& sizes,
                                                                std::string_view label, const EpilogueText& epilogue);
 [[nodiscard]] std::unique_ptr<Kernel> depthwise_strips_backward_data(Context& context, const ops::ConvSizes& sizes,
-                                                                     std::string_view label);
+                                                                     std::string_view label,
+                                                                     const EpilogueText& epilogue);
 [[nodiscard]] std::unique_ptr<Kernel> depthwise_strips_backward_weights(Context& context, const ops::ConvSizes& sizes,
                                                                         std::string_view label);
 

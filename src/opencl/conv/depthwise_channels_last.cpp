@@ -30,7 +30,7 @@ std::string_view depthwise_channels_last_refusal(const Context&, const ConvProbl
   if (s.options.dilation != ops::Spatial{1, 1, 1}) return "it is dilated";
   if (stride[1] != stride[2] || stride[2] > kMostStride) return "the stride is neither 1 nor 2 in both dimensions";
   if (problem.epilogue == nullptr) return kNoRefusal;
-  if (problem.pass != ConvPass::forward) return "it applies no epilogue to a gradient";
+  if (problem.pass == ConvPass::backward_weights) return "it applies no epilogue to the gradient of weights";
   return block_epilogue(problem.request, *problem.epilogue) ? kNoRefusal : kEpilogueOperand;
 }
 
@@ -72,19 +72,25 @@ RowsGrid grid_of(Context& context, const TensorSpec& image, Precision precision)
   return {context, ChannelsLast(image.shape, storage_number(precision)), "conv/depthwise_channels_last.cl"};
 }
 
-PreparedKernel forward(Context& context, const ConvProblem& problem) {
-  const ops::ConvSizes& s = problem.sizes;
-  const KernelRequest& request = problem.request;
-  const EpilogueText epilogue =
-      problem.epilogue == nullptr ? EpilogueText{} : block_epilogue(request, *problem.epilogue).value();
-  std::unique_ptr<Kernel> pass =
-      over_strips(context, s, grid_of(context, request.outputs[0], request.precision), problem.label,
-                  "depthwise_gather", strip_definitions(s, s.options.stride[2], kStrip), kStrip, {s.h, s.w},
-                  {s.oh, s.ow}, {s.options.padding[1], s.options.padding[2]}, epilogue);
-  // Behind the weights, what the epilogue reads.
+EpilogueText epilogue_of(const ConvProblem& problem) {
+  return problem.epilogue == nullptr ? EpilogueText{} : block_epilogue(problem.request, *problem.epilogue).value();
+}
+
+/// The image, and behind the weights what the epilogue reads.
+PreparedKernel prepared_strips(const KernelRequest& request, std::unique_ptr<Kernel> pass) {
   std::vector<std::size_t> images = like_result(request, request.inputs);
   if (std::ranges::find(images, std::size_t{0}) == images.end()) images.push_back(0);
   return prepared_channels_last(request, std::move(pass), images, kFirst);
+}
+
+PreparedKernel forward(Context& context, const ConvProblem& problem) {
+  const ops::ConvSizes& s = problem.sizes;
+  const KernelRequest& request = problem.request;
+  std::unique_ptr<Kernel> pass =
+      over_strips(context, s, grid_of(context, request.outputs[0], request.precision), problem.label,
+                  "depthwise_gather", strip_definitions(s, s.options.stride[2], kStrip), kStrip, {s.h, s.w},
+                  {s.oh, s.ow}, {s.options.padding[1], s.options.padding[2]}, epilogue_of(problem));
+  return prepared_strips(request, std::move(pass));
 }
 
 PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
@@ -97,13 +103,14 @@ PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
     // The same sum, over flipped filters.
     std::vector<std::string> definitions = strip_definitions(s, 1, kStrip);
     definitions.emplace_back("FLIP");
-    pass = over_strips(context, s, grid, problem.label, "depthwise_gather", definitions, kStrip, {s.oh, s.ow},
-                       {s.h, s.w}, {s.kh - 1 - s.options.padding[1], s.kw - 1 - s.options.padding[2]}, {});
+    pass =
+        over_strips(context, s, grid, problem.label, "depthwise_gather", definitions, kStrip, {s.oh, s.ow}, {s.h, s.w},
+                    {s.kh - 1 - s.options.padding[1], s.kw - 1 - s.options.padding[2]}, epilogue_of(problem));
   } else {
     pass = over_strips(context, s, grid, problem.label, "depthwise_scatter", strip_definitions(s, stride, 1), 1,
-                       {s.oh, s.ow}, {s.h, s.w}, {s.options.padding[1], s.options.padding[2]}, {});
+                       {s.oh, s.ow}, {s.h, s.w}, {s.options.padding[1], s.options.padding[2]}, epilogue_of(problem));
   }
-  return prepared_channels_last(request, std::move(pass), kFirst, kFirst);
+  return prepared_strips(request, std::move(pass));
 }
 
 PreparedKernel backward_weights(Context& context, const ConvProblem& problem) {

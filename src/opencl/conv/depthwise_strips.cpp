@@ -124,16 +124,18 @@ std::unique_ptr<Kernel> depthwise_strips_forward(Context& context, const ops::Co
 }
 
 std::unique_ptr<Kernel> depthwise_strips_backward_data(Context& context, const ops::ConvSizes& s,
-                                                       std::string_view label) {
+                                                       std::string_view label, const EpilogueText& epilogue) {
   const Columns columns = src_columns(s);
   const std::int64_t strip = strip_of(context, columns), threads = threads_of(context, 256);
   std::vector<Argument> arguments{input(0), input(1), output(0)};
   add(arguments, {columns.items(strip), s.h, s.w, s.oh, s.ow});
   add_divisors(arguments, {columns.width, divide_up(columns.rows, strip), s.c});
-  return kernel_of(
-      context, label, strip,
-      {column_stage(context.program("conv/depthwise_strips.cl", definitions_of(s, strip, threads)),
-                    "conv_depthwise_strips_backward_data", std::move(arguments), columns.items(strip), threads)});
+  arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
+  PendingProgram program = context.program_from(epilogue.text + kernel_source("conv/depthwise_strips.cl"),
+                                                definitions_of(s, strip, threads));
+  return kernel_of(context, label, strip,
+                   {column_stage(std::move(program), "conv_depthwise_strips_backward_data", std::move(arguments),
+                                 columns.items(strip), threads)});
 }
 
 std::unique_ptr<Kernel> depthwise_strips_backward_weights(Context& context, const ops::ConvSizes& s,

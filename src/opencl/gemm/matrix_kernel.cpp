@@ -9,8 +9,9 @@
 namespace concord::opencl {
 
 bool is_for_matrix_cores(const Gemm& gemm) {
-  constexpr std::int64_t kLeastProducts = 120'000'000;  // below, packing and cutting cost more than they gain
-  return gemm.m * gemm.n * gemm.k * gemm.batch >= kLeastProducts;
+  // Below, packing and cutting cost more than they gain. Images that lie channels-last are not packed.
+  const std::int64_t least = gemm.b.is_channels_last ? 20'000'000 : 120'000'000;
+  return gemm.m * gemm.n * gemm.k * gemm.batch >= least;
 }
 
 std::string_view matrix_cores_refusal(const Gemm& gemm) {

@@ -207,7 +207,8 @@ PreparedKernel prepare_batch_norm(Context& context, const ops::BatchNorm& op, co
   return forward(context, op, request, cut_of(context, request.inputs[0].shape), {});
 }
 
-bool batch_norm_supports_epilogue(const ops::BatchNorm&, std::span<const TensorSpec>, const TensorSpec& output,
+template <class Op>
+bool batch_norm_supports_epilogue(const Op&, std::span<const TensorSpec>, const TensorSpec& output,
                                   const Expression& epilogue, std::span<const TensorSpec> extra) {
   if (epilogue.uses_coordinates() || epilogue.results().size() != 1 || output.dtype != DType::f32) return false;
   return std::ranges::all_of(extra,
@@ -221,15 +222,28 @@ PreparedKernel prepare_fused_batch_norm(Context& context, const ops::BatchNorm& 
   return forward(context, op, request, cut, epilogue_text(epilogue, request, cut));
 }
 
-PreparedKernel prepare_batch_norm_backward(Context& context, const ops::BatchNormBackward& op,
-                                           const KernelRequest& request) {
-  if (auto kernel = prepare_batch_norm_backward_channels_last(context, op, request)) return *std::move(kernel);
-  const Cut cut = cut_of(context, request.inputs[0].shape);
+PreparedKernel backward(Context& context, const ops::BatchNormBackward& op, const KernelRequest& request,
+                        const Cut& cut, const EpilogueText& epilogue) {
   return two_stages(context, request, cut, op.name(), "batch_norm_backward_sums",
                     {cut.images(input(0)), cut.images(input(1)), input(3), input(4), cut.sums()}, "batch_norm_backward",
                     {cut.images(input(0)), cut.images(input(1)), input(2), input(3), input(4), cut.sums(),
                      cut.images(output(0)), output(1), output(2)},
-                    op.epsilon());
+                    op.epsilon(), epilogue);
+}
+
+PreparedKernel prepare_batch_norm_backward(Context& context, const ops::BatchNormBackward& op,
+                                           const KernelRequest& request) {
+  if (auto kernel = prepare_batch_norm_backward_channels_last(context, op, request)) return *std::move(kernel);
+  return backward(context, op, request, cut_of(context, request.inputs[0].shape), {});
+}
+
+PreparedKernel prepare_fused_batch_norm_backward(Context& context, const ops::BatchNormBackward& op,
+                                                 const KernelRequest& request, const Epilogue& epilogue) {
+  if (auto kernel = prepare_batch_norm_backward_channels_last(context, op, request, epilogue)) {
+    return *std::move(kernel);
+  }
+  const Cut cut = cut_of(context, request.inputs[0].shape);
+  return backward(context, op, request, cut, epilogue_text(epilogue, request, cut));
 }
 
 }  // namespace
@@ -238,6 +252,7 @@ void add_batch_norm(Kernels& kernels) {
   kernels.add<ops::BatchNorm, prepare_batch_norm>();
   kernels.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
   kernels.add_fused<ops::BatchNorm, batch_norm_supports_epilogue, prepare_fused_batch_norm>();
+  kernels.add_fused<ops::BatchNormBackward, batch_norm_supports_epilogue, prepare_fused_batch_norm_backward>();
 }
 
 }  // namespace concord::opencl

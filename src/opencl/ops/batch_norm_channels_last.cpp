@@ -10,6 +10,9 @@
 namespace concord::opencl {
 namespace {
 
+/// As many as registers let run at once: each has more turns, and reads ahead in all but one.
+constexpr std::int64_t kGroupsOfUnit = 2;
+
 PreparedKernel finish(Context& context, const KernelRequest& request, const RowsGrid& grid, std::string_view name,
                       std::vector<StagedKernel::AnyStage> stages) {
   auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", name), std::move(stages),
@@ -20,13 +23,30 @@ PreparedKernel finish(Context& context, const KernelRequest& request, const Rows
 
 std::optional<PreparedKernel> forward(Context& context, const ops::BatchNorm& op, const KernelRequest& request,
                                       const EpilogueText& epilogue) {
-  const RowsGrid grid(context, *as_images(request.input_layouts[0]), "ops/batch_norm_channels_last.cl", 4);
+  const RowsGrid grid(context, *as_images(request.input_layouts[0]), "ops/batch_norm_channels_last.cl", 4,
+                      kGroupsOfUnit);
   return finish(
       context, request, grid, op.name(),
       {grid.over_blocks("batch_norm_statistics", {blocks_of(input(0)), grid.sums()}, {}, {}, {op.epsilon()}),
        grid.over_channels("batch_norm_join", {grid.sums(), input(1), input(2), output(1), output(2), grid.factors()},
                           {op.epsilon()}),
        grid.over_blocks("batch_norm_forward", {blocks_of(input(0)), grid.factors(), blocks_of(output(0))}, epilogue)});
+}
+
+std::optional<PreparedKernel> backward(Context& context, const ops::BatchNormBackward& op, const KernelRequest& request,
+                                       const EpilogueText& epilogue) {
+  const RowsGrid grid(context, *as_images(request.input_layouts[0]), "ops/batch_norm_channels_last.cl", 8,
+                      kGroupsOfUnit);
+  return finish(
+      context, request, grid, op.name(),
+      {grid.over_blocks("batch_norm_backward_sums",
+                        {blocks_of(input(0)), blocks_of(input(1)), input(3), input(4), grid.sums()}, {}, {},
+                        {op.epsilon()}),
+       grid.over_channels("batch_norm_join_backward",
+                          {grid.sums(), input(2), input(3), input(4), output(1), output(2), grid.factors()},
+                          {op.epsilon()}),
+       grid.over_blocks("batch_norm_backward",
+                        {blocks_of(input(0)), blocks_of(input(1)), grid.factors(), blocks_of(output(0))}, epilogue)});
 }
 
 }  // namespace
@@ -49,16 +69,17 @@ std::optional<PreparedKernel> prepare_batch_norm_backward_channels_last(Context&
                                                                         const ops::BatchNormBackward& op,
                                                                         const KernelRequest& request) {
   if (as_images(request.input_layouts[0]) == nullptr) return {};
-  const RowsGrid grid(context, *as_images(request.input_layouts[0]), "ops/batch_norm_channels_last.cl", 8);
-  return finish(context, request, grid, op.name(),
-                {grid.over_blocks("batch_norm_backward_sums",
-                                  {blocks_of(input(0)), blocks_of(input(1)), input(3), input(4), grid.sums()}, {}, {},
-                                  {op.epsilon()}),
-                 grid.over_channels("batch_norm_join_backward",
-                                    {grid.sums(), input(2), input(3), input(4), output(1), output(2), grid.factors()},
-                                    {op.epsilon()}),
-                 grid.over_blocks("batch_norm_backward",
-                                  {blocks_of(input(0)), blocks_of(input(1)), grid.factors(), blocks_of(output(0))})});
+  return backward(context, op, request, {});
+}
+
+std::optional<PreparedKernel> prepare_batch_norm_backward_channels_last(Context& context,
+                                                                        const ops::BatchNormBackward& op,
+                                                                        const KernelRequest& request,
+                                                                        const Epilogue& epilogue) {
+  if (as_images(request.input_layouts[0]) == nullptr) return {};
+  const std::optional<EpilogueText> text = block_epilogue(request, epilogue);
+  if (!text) return {};
+  return backward(context, op, request, *text);
 }
 
 }  // namespace concord::opencl

@@ -20,6 +20,10 @@ namespace concord::opencl {
 [[nodiscard]] std::optional<PreparedKernel> prepare_batch_norm_backward_channels_last(Context&,
                                                                                       const ops::BatchNormBackward&,
                                                                                       const KernelRequest&);
+[[nodiscard]] std::optional<PreparedKernel> prepare_batch_norm_backward_channels_last(Context&,
+                                                                                      const ops::BatchNormBackward&,
+                                                                                      const KernelRequest&,
+                                                                                      const Epilogue&);
 // pool_channels_last.cpp
 [[nodiscard]] std::optional<PreparedKernel> prepare_max_pool_channels_last(Context&, const ops::MaxPool&,
                                                                            const KernelRequest&);

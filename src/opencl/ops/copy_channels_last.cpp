@@ -1,31 +1,56 @@
 // Concat and slice of channels, for images in channels-last layout.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
 
 #include "concord/opencl/launch/blocking.hpp"
 #include "concord/opencl/launch/context.hpp"
+#include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/ops/channels_last.hpp"
+#include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
 namespace {
 
-/// Some channels of an operand, in blocks, from block `begin` of all its `blocks` a row on.
-struct Channels {
-  BufferArgument operand;
-  std::int64_t blocks, begin;
+/// Blocks `begin` to `begin` + `blocks` of each of the result's rows, from a run of inputs.
+struct ConcatRun {
+  std::size_t first_input, inputs;
+  std::int64_t begin, blocks;
 };
 
-Stage copy_stage(Context& context, const ChannelsLast& image, std::int64_t blocks, const Channels& from,
-                 const Channels& to) {
-  const std::int64_t count = image.rows() * blocks;
-  std::vector<Argument> arguments{blocks_of(from.operand), blocks_of(to.operand)};
-  for (const std::int64_t value : {count, blocks, from.blocks, from.begin, to.blocks, to.begin}) {
-    arguments.emplace_back(static_cast<std::uint32_t>(value));
+/// The text in front of ops/concat_channels_last.cl.
+std::string concat_text(std::size_t sources) {
+  std::string parameters, pick, end;
+  for (std::size_t k = 0; k < sources; ++k) {
+    parameters += fmt::format("{0}__global const uint4 *restrict s{1}, ulong s{1}_offset, const uint s{1}_blocks",
+                              k == 0 ? "" : ", ", k);
+    const std::string value = fmt::format("value = s{0}[s{0}_offset + (ulong)row * s{0}_blocks + at];", k);
+    if (k + 1 == sources) {
+      pick += value;
+    } else {
+      pick += fmt::format("if (at < s{0}_blocks) {1} else {{ at -= s{0}_blocks; ", k, value);
+      end += " }";
+    }
   }
-  Stage stage{context.program("formula/channels_last.cl", {"NUMBERS=BF16"}), "channels_last_copy",
-              std::move(arguments)};
-  blocking_of(context.limits(), count, 1).apply(stage);
+  return fmt::format("#define SOURCE_PARAMETERS {}\n#define PICK {}{}\n", parameters, pick, end);
+}
+
+Stage concat_stage(Context& context, const ConcatRun& run, std::int64_t rows, const std::vector<std::int64_t>& blocks,
+                   std::int64_t all_blocks) {
+  std::vector<Argument> arguments;
+  for (std::size_t k = run.first_input; k < run.first_input + run.inputs; ++k) {
+    arguments.emplace_back(blocks_of(input(k)));
+    arguments.emplace_back(as_uint(blocks[k]));
+  }
+  arguments.emplace_back(blocks_of(output(0)));
+  for (const std::int64_t value : {rows * run.blocks, run.blocks, all_blocks, run.begin}) {
+    arguments.emplace_back(as_uint(value));
+  }
+  Stage stage{context.program_from(concat_text(run.inputs) + kernel_source("ops/concat_channels_last.cl")),
+              "concat_channels_last", std::move(arguments)};
+  blocking_of(context.limits(), rows * run.blocks, 1).apply(stage);
   return stage;
 }
 
@@ -69,14 +94,18 @@ std::optional<PreparedKernel> prepare_concat_channels_last(Context& context, con
                                                            const KernelRequest& request) {
   const std::optional<ChannelAxis> axis = axis_of_all(request);
   if (!axis || op.axis() != axis_of(*axis, request.outputs[0].shape)) return {};
+  constexpr std::size_t kMostInputs = 16;  // of a launch
+  const ChannelsLast result(request.outputs[0].shape, storage_number(request.precision), *axis);
+  std::vector<std::int64_t> blocks;
+  for (const TensorSpec& input : request.inputs) blocks.push_back(blocks_of_row(input, *axis));
   std::vector<StagedKernel::AnyStage> stages;
-  std::int64_t position = 0;
-  for (std::size_t k = 0; k < request.inputs.size(); ++k) {
-    const ChannelsLast image(request.inputs[k].shape, storage_number(request.precision), *axis);
-    const std::int64_t blocks = blocks_of_row(request.inputs[k], *axis);
-    stages.emplace_back(copy_stage(context, image, blocks, {input(k), blocks, 0},
-                                   {output(0), blocks_of_row(request.outputs[0], *axis), position}));
-    position += blocks;
+  ConcatRun run{0, 0, 0, 0};
+  for (std::size_t k = 0; k < blocks.size(); ++k) {
+    ++run.inputs;
+    run.blocks += blocks[k];
+    if (run.inputs < kMostInputs && k + 1 < blocks.size()) continue;
+    stages.emplace_back(concat_stage(context, run, result.rows(), blocks, result.channels() / ChannelsLast::kBlock));
+    run = {k + 1, 0, run.begin + run.blocks, 0};
   }
   return finish(context, request, "concat channels-last", std::move(stages), *axis);
 }
@@ -87,12 +116,16 @@ std::optional<PreparedKernel> prepare_slice_channels_last(Context& context, cons
   const Shape &part = request.outputs[0].shape, &whole = request.inputs[0].shape;
   if (!axis || !cuts_channels(op, part, whole, axis_of(*axis, whole))) return {};
   const ChannelsLast image(part, storage_number(request.precision), *axis);
-  const std::int64_t blocks = blocks_of_row(request.outputs[0], *axis);
+  const std::int64_t blocks = blocks_of_row(request.outputs[0], *axis), count = image.rows() * blocks;
   const std::int64_t begin = op.start()[axis_of(*axis, whole)] / ChannelsLast::kBlock;
-  return finish(context, request, "slice channels-last",
-                {copy_stage(context, image, blocks, {input(0), blocks_of_row(request.inputs[0], *axis), begin},
-                            {output(0), blocks, 0})},
-                *axis);
+  std::vector<Argument> arguments{blocks_of(input(0)), blocks_of(output(0))};
+  for (const std::int64_t value : {count, blocks, blocks_of_row(request.inputs[0], *axis), begin}) {
+    arguments.emplace_back(as_uint(value));
+  }
+  Stage stage{context.program("formula/channels_last.cl", {"NUMBERS=BF16"}), "channels_last_slice",
+              std::move(arguments)};
+  blocking_of(context.limits(), count, 1).apply(stage);
+  return finish(context, request, "slice channels-last", {std::move(stage)}, *axis);
 }
 
 }  // namespace concord::opencl

@@ -165,17 +165,21 @@ TEST_CASE("depthwise kernels for GPUs apply an epilogue", "[opencl][conv]") {
   for (const Geometry& g : {image({2, 3, 9, 12}, {3, 3}, {.padding = {1, 1}}),
                             image({2, 3, 9, 12}, {5, 3}, {.stride = {2, 2}, .padding = {1, 1}}, 2),
                             image({4, 64, 7, 9}, {3, 3}, {.padding = {1, 1}})}) {
-    const std::vector<Input> inputs{{integers(g.src, 1)},
-                                    {integers(g.weights, 2)},
-                                    {integers({g.weights[0], 1, 1}, 3)},
-                                    {integers(g.dst(), 4)},
-                                    {integers({g.src[0], 1, 1, 1}, 5)}};
+    const std::vector<Input> inputs{
+        {integers(g.src, 1)},   {integers(g.weights, 2)},           {integers({g.weights[0], 1, 1}, 3)},
+        {integers(g.dst(), 4)}, {integers({g.src[0], 1, 1, 1}, 5)}, {integers({g.src[1], 1, 1}, 6)}};
     const Build build = [&](const std::vector<Value>& x) {
-      return std::vector{relu(conv2d(x[0], x[1], g.options) + x[2]) * x[4] - x[3]};
+      const Value diff_src =
+          x[0].graph().add(std::make_shared<ops::ConvBackwardData>(g.sizes_options(), g.src), {x[3], x[1]});
+      return std::vector{relu(conv2d(x[0], x[1], g.options) + x[2]) * x[4] - x[3], relu(diff_src + x[5]) * x[4] - x[0]};
     };
     for (const Pair& pair : pairs) {
-      INFO(g.str() << " on " << pair.gpu->info().id);
-      CHECK(difference(run(pair.gpu, inputs, build)[0], run(pair.gpu, inputs, build, {.fuse = false})[0]) == "");
+      for (const DevicePtr& device : {pair.gpu, pair.cpu}) {
+        INFO(g.str() << " on " << device->info().id);
+        const std::vector<Tensor> fused = run(device, inputs, build),
+                                  apart = run(device, inputs, build, {.fuse = false});
+        for (std::size_t k = 0; k < fused.size(); ++k) CHECK(difference(fused[k], apart[k]) == "");
+      }
     }
   }
 }

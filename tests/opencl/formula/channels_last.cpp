@@ -61,7 +61,8 @@ TEST_CASE("channels-last: batch normalisation, its epilogue and its gradient", "
     const Shape channels{shape[1]};
     check_same({{normal(shape, 1, 2)}, {uniform(channels, 2, 0.5, 2)}, {normal(channels, 3)}, {normal(shape, 4)}},
                [](const std::vector<Value>& x) {
-                 const Value y = tanh(batch_norm(x[0], x[1], x[2]).dst + x[3]);
+                 // The gradient of the sum is an epilogue of the norm's.
+                 const Value y = tanh(batch_norm(x[0], x[1], x[2]).dst + x[3]) + x[0];
                  return with_gradients(y, x[3], {x[0], x[1], x[2]});
                },
                0.02, {"batch_norm channels-last", "batch_norm_backward channels-last", "pointwise channels-last"});
@@ -104,6 +105,13 @@ TEST_CASE("channels-last: channels side by side, and cut again", "[opencl][chann
                return std::vector{all, slice(all, 1, 8, 32)};
              },
              0, {"concat channels-last", "slice channels-last"});
+}
+
+TEST_CASE("channels-last: more images side by side than a launch takes", "[opencl][channels_last]") {
+  std::vector<Input> inputs;
+  for (unsigned k = 0; k < 35; ++k) inputs.push_back({integers({2, 8 + 8 * (k % 3), 3, 5}, k)});
+  check_same(inputs, [](const std::vector<Value>& x) { return std::vector{concat(x, 1)}; }, 0,
+             {"concat channels-last"});
 }
 
 TEST_CASE("channels-last: sums by channel", "[opencl][channels_last]") {
@@ -165,8 +173,10 @@ TEST_CASE("channels-last: depthwise convolutions and their gradients", "[opencl]
        {Geometry{3, 1, 1}, Geometry{3, 2, 1}, Geometry{5, 1, 2}, Geometry{7, 2, 3}, Geometry{2, 1, 0}}) {
     check_same({{normal({2, 24, 11, 14}, 1)}, {normal({24, 1, g.kernel, g.kernel}, 2)}, {normal({24, 1, 1}, 3)}},
                [g](const std::vector<Value>& x) {
-                 const Value y = conv2d(
-                     x[0], x[1], {.stride = {g.stride, g.stride}, .padding = {g.padding, g.padding}, .groups = 24});
+                 // The slope of relu is an epilogue of the data gradient.
+                 const Value y =
+                     conv2d(relu(x[0]), x[1],
+                            {.stride = {g.stride, g.stride}, .padding = {g.padding, g.padding}, .groups = 24});
                  return with_gradients(y + x[2], y, {x[0], x[1]});
                },
                0.03,

@@ -83,9 +83,10 @@ TEST_CASE("batch_norm applies an epilogue by groups and by runs", "[opencl][norm
          {normal(Shape(by_image), 5)}},
         [](const std::vector<Value>& x) {
           const BatchNormResult y = batch_norm(x[0], x[1], x[2]);
-          return std::vector{relu(y.dst * x[4] + x[3]), y.mean + 1.0F, y.variance};
+          const Value diff = gradient(sum(y.dst * x[3]), std::span(x).first(1))[0];
+          return std::vector{relu(y.dst * x[4] + x[3]), y.mean + 1.0F, y.variance, relu(diff * x[4] + x[0])};
         },
-        1e-4);
+        3e-4);
   }
 }
 
