@@ -3,6 +3,7 @@
 // the whole image is to come out.
 #include "concord/models/blocks.hpp"
 #include "concord/models/networks.hpp"
+#include "concord/nn/model_parallel.hpp"
 #include "concord/ops/copy.hpp"
 
 namespace concord::models {
@@ -17,6 +18,7 @@ struct DenoisingAutoencoder : nn::Module {
   explicit DenoisingAutoencoder(float part) : corrupted(part) {}
   Value forward(Value x) override {
     const Value image = flatten(x);
+    const nn::OwnRandomNumbers own(image);
     const bool corrupt = image.graph().training() && corrupted > 0;
     // Dropout scales what it keeps; the paper's masking noise does not.
     const Value seen = corrupt ? dropout(image, corrupted) * (1 - corrupted) : image;

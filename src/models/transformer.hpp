@@ -15,9 +15,8 @@ namespace concord::models {
 [[nodiscard]] nn::Linear narrow_linear(std::int64_t in, std::int64_t out);
 
 /// q, k, v (N, T, width) → (N, T, width): scaled dot-product attention of each head (Vaswani et al., "Attention Is All
-/// You Need", 2017). Dropout is of the attention weights. In a training
-/// that divides layers, q, k and v have the columns of this device's heads. `mask` f32 (N, 1, 1|T, T) is added to the
-/// scores, if given.
+/// You Need", 2017). Dropout is of the attention weights. In a training that divides layers, q, k and v have the
+/// columns of this device's heads. `mask` f32 (N, 1, 1|T, T) is added to the scores, if given.
 [[nodiscard]] Value attend(Value q, Value k, Value v, std::int64_t heads, ops::Causal causal, float dropout,
                            Value mask = {});
 

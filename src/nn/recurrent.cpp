@@ -5,6 +5,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/nn/init.hpp"
+#include "concord/nn/model_parallel.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -152,7 +153,10 @@ RecurrentOutput RecurrentLayer::run(Value x, const RecurrentState& first, Value 
       if (result.cn) last_c.push_back(reshape(result.cn, one_of_many));
     }
     y = concat(outputs, 2);
-    if (options_.dropout > 0 && layer + 1 < options_.num_layers) y = dropout(y, options_.dropout);
+    if (options_.dropout > 0 && layer + 1 < options_.num_layers) {
+      const OwnRandomNumbers own(y);
+      y = dropout(y, options_.dropout);
+    }
   }
   return {options_.batch_first ? transpose(y, {1, 0, 2}) : y,
           {concat(last_h, 0), last_c.empty() ? Value{} : concat(last_c, 0)}};

@@ -35,7 +35,7 @@ constexpr std::array<Row, 14> kRows{{{alternative::kDepthwise, "depthwise", on_a
                                      {alternative::kBatchNormGroups, "batch_norm", in_groups},
                                      {alternative::kBatchNormRuns, "batch_norm", on_any},
                                      {alternative::kRecurrentStep, "recurrent", on_gpus},
-                                     {alternative::kRecurrentResident, "recurrent", on_matrix_cores},
+                                     {alternative::kRecurrentPersistent, "recurrent", on_matrix_cores},
                                      {alternative::kForCpus, "all", made_for_cpu},
                                      {alternative::kForGpus, "all", made_for_gpu}}};
 

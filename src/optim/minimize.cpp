@@ -26,9 +26,9 @@ void check_options(const MinimizeOptions& options) {
                 options.accumulate);
   CONCORD_CHECK(options.ranks >= 1, ArgumentError, "a step is that of at least 1 rank, got {}", options.ranks);
   const bool is_one = options.model_rank == 0 && options.model_ranks == 1;
-  CONCORD_CHECK(is_one || (options.ranks == 1 && options.model_rank < options.model_ranks), ArgumentError,
-                "a step cannot be that of part {} of {} and of {} ranks", options.model_rank, options.model_ranks,
-                options.ranks);
+  CONCORD_CHECK(is_one || (options.ranks == 1 && options.model_rank >= 0 && options.model_rank < options.model_ranks),
+                ArgumentError, "a step cannot be that of part {} of {} and of {} ranks", options.model_rank,
+                options.model_ranks, options.ranks);
   CONCORD_CHECK(options.weight > 0 && options.weight <= 0x1p31, ArgumentError,
                 "the weight of a run must be above 0 and at most 2^31, got {}", options.weight);
   CONCORD_CHECK(options.loss_scale == 0 || (options.loss_scale >= 1 && options.loss_scale <= kMostScale), ArgumentError,

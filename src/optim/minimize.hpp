@@ -38,8 +38,8 @@ struct MinimizeOptions {
   int ranks = 1;
   /// Above 1: each of so many ranks runs this step with the same batch and its part of the parameters
   /// (Variable::shard), and the graph sums what they make (all_reduce). Then the gradients of whole parameters are
-  /// summed over the ranks, and the norm and the checks are those of all parts. Every rank gets the same numbers,
-  /// whatever its device is. Not with `ranks`.
+  /// summed over the ranks, and the norm and the checks are those of all parts. Every rank gets the same sums;
+  /// the norm of unlike devices may differ by rounding. Not with `ranks`.
   int model_ranks = 1, model_rank = 0;
   /// Above 0: adds a variable "ema.<parameter>" for each trained parameter, ema ← decay·ema + (1 − decay)·parameter,
   /// which starts as the result of the first update (Polyak and Juditsky, 1992; torch.optim.swa_utils).

@@ -113,7 +113,7 @@ class Staging {
 /// Replaces the gradients of whole parameters by their sums over the ranks.
 void sum_whole_ones(std::vector<Value>& gradients, const std::vector<Value>& weights);
 /// The norm of all gradients and whether they are finite, in which each part counts once. `finite_loss` becomes 0 if
-/// the losses of all ranks are finite, else NaN. All ranks get the same numbers.
+/// the losses of all ranks are finite, else NaN.
 [[nodiscard]] Gradients measured_over_parts(const std::vector<Value>& weights, const std::vector<Value>& gradients,
                                             const MinimizeOptions& options, Value& finite_loss, bool wants_norm,
                                             bool wants_finite);

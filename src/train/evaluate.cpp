@@ -43,6 +43,7 @@ EvaluationTotals run_all(TrainerState& state, const Samples& data, const EpochPl
     totals.step();
   }
   totals.take();
+  state.programs.require_all_ranks();
   return totals;
 }
 
@@ -114,6 +115,7 @@ void refresh_statistics(TrainerState& state, const Samples& data, std::int64_t b
     });
     pace.step();
   }
+  state.programs.require_all_ranks();
 }
 
 /// The outputs by name, or by position where they have none.
@@ -167,6 +169,7 @@ io::TensorMap predict_values(TrainerState& state, const Samples& data, std::int6
       append_rows(outputs[name], step->read(value), first, plan.samples, count);
     }
   }
+  state.programs.require_all_ranks();
   const bool reads_indices = std::ranges::any_of(
       data.feature_specs(), [](const ColumnSpec& column) { return column.spec.dtype == DType::i32; });
   const bool is_finite = std::ranges::all_of(outputs, [](const auto& output) { return all_finite(output.second); });

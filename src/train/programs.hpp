@@ -60,8 +60,8 @@ class Programs {
 
   /// From the cache, or traced, compiled and given what was loaded for it.
   [[nodiscard]] StepProgramPtr get(const ProgramKey& key);
-  /// The programs of an epoch; `key` but for its plan. An OutOfMemory says the largest batch that fits,
-  /// a NotSupported the largest that is possible, where one is.
+  /// The programs of an epoch; `key` but for its plan. Where the network is not divided, an OutOfMemory says the
+  /// largest batch that fits, a NotSupported the largest that is possible, where one is.
   [[nodiscard]] EpochPrograms of_epoch(ProgramKey key, const EpochPlan& plan);
   /// Throws RankLost if a rank did not come to a sum on the device.
   void require_all_ranks();

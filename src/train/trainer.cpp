@@ -38,6 +38,9 @@ void check_model_parallel(const TrainerOptions& options) {
   CONCORD_CHECK(parallel.ranks >= 2 && devices == parallel.ranks, ArgumentError,
                 "a network in {} parts needs as many devices, and at least 2, got {}", parallel.ranks, devices);
   CONCORD_CHECK(!options.pipeline.is_on(), NotSupported, "a network is either divided within layers or in stages");
+  CONCORD_CHECK(
+      !options.sync_batch_norm, NotSupported,
+      "a network that is divided within layers has the statistics of the whole batch without sync_batch_norm");
   CONCORD_CHECK(options.gradients == Precision::fp32, NotSupported,
                 "the devices of a divided network sum gradients in fp32, not in {}", name_of(options.gradients));
 }

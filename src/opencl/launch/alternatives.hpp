@@ -29,7 +29,7 @@ inline constexpr std::string_view kAttentionMma = "attention mma";
 inline constexpr std::string_view kBatchNormGroups = "batch_norm groups";
 inline constexpr std::string_view kBatchNormRuns = "batch_norm runs";
 inline constexpr std::string_view kRecurrentStep = "recurrent step";
-inline constexpr std::string_view kRecurrentResident = "recurrent resident";
+inline constexpr std::string_view kRecurrentPersistent = "recurrent persistent";
 inline constexpr std::string_view kForCpus = "kernels for CPUs";
 inline constexpr std::string_view kForGpus = "kernels for GPUs";
 }  // namespace alternative

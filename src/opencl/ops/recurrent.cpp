@@ -1,6 +1,6 @@
 // Recurrent layers on OpenCL devices. A step is a GEMM followed by a gate kernel. The outputs hn, cn, diff_h0 and
 // diff_c0 hold the running states; the begin of the workspace holds the GEMM result of a step. On GPUs a small forward
-// step is one launch, with the running hidden state in the workspace. recurrent_resident.cpp takes all steps at once.
+// step is one launch, with the running hidden state in the workspace. recurrent_persistent.cpp takes all steps at once.
 #include "concord/opencl/ops/recurrent.hpp"
 
 #include <fmt/format.h>
@@ -154,8 +154,8 @@ std::unique_ptr<Kernel> forward_in_steps(Context& context, const ops::Recurrent&
 
 PreparedKernel prepare_recurrent(Context& context, const ops::Recurrent& op, const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
-  if (steps_are_resident(context, s, request.precision)) {
-    return prepared(request, prepare_resident_steps(
+  if (steps_are_persistent(context, s, request.precision)) {
+    return prepared(request, prepare_persistent_steps(
                                  context, op, s, request.precision,
                                  forward_arguments(op, s, request.inputs.size(), input(1), input(2), output(1))));
   }
@@ -194,9 +194,9 @@ std::vector<Argument> backward_arguments(const ops::RecurrentBackward& op, const
 PreparedKernel prepare_recurrent_backward(Context& context, const ops::RecurrentBackward& op,
                                           const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
-  if (steps_are_resident(context, s, request.precision)) {
-    return prepared(request, prepare_resident_steps(context, op, s, request.precision,
-                                                    backward_arguments(op, s, request.inputs.size(), input(2))));
+  if (steps_are_persistent(context, s, request.precision)) {
+    return prepared(request, prepare_persistent_steps(context, op, s, request.precision,
+                                                      backward_arguments(op, s, request.inputs.size(), input(2))));
   }
   const std::int64_t columns = s.gates * s.hidden;
   GemmRight weights;

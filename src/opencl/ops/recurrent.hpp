@@ -1,4 +1,4 @@
-// What the kernels of recurrent layers share. Used by recurrent.cpp and recurrent_resident.cpp.
+// What the kernels of recurrent layers share. Used by recurrent.cpp and recurrent_persistent.cpp.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ namespace concord::opencl {
                                                              const ops::RecurrentSizes& sizes);
 
 /// Whether one launch should take all steps, on matrix cores that multiply in this precision.
-[[nodiscard]] bool steps_are_resident(Context& context, const ops::RecurrentSizes& sizes, Precision precision);
-/// That launch. `operands`: the arguments before the kernel's own. Requires steps_are_resident.
-[[nodiscard]] std::unique_ptr<Kernel> prepare_resident_steps(Context& context, const ops::RecurrentFamily& op,
-                                                             const ops::RecurrentSizes& sizes, Precision precision,
-                                                             std::vector<Argument> operands);
+[[nodiscard]] bool steps_are_persistent(Context& context, const ops::RecurrentSizes& sizes, Precision precision);
+/// That launch. `operands`: the arguments before the kernel's own. Requires steps_are_persistent.
+[[nodiscard]] std::unique_ptr<Kernel> prepare_persistent_steps(Context& context, const ops::RecurrentFamily& op,
+                                                               const ops::RecurrentSizes& sizes, Precision precision,
+                                                               std::vector<Argument> operands);
 
 }  // namespace concord::opencl

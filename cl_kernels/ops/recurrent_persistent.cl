@@ -1,19 +1,18 @@
-// All time steps of a recurrent layer in one launch, on the matrix units of NVIDIA's GPUs from compute capability 8.0 on. A
-// group owns UNITS hidden units of `chunks` times SEQUENCES sequences, and keeps its weights in registers. After a step it
-// publishes what the next step multiplies, the states or in the backward pass the gradients of the hidden parts of the
-// gates, to the groups of other units of the same sequences, and raises the flag of that chunk; they wait for it. So all
-// groups must be on the device at once. The host gives
+// All time steps of a recurrent layer in one launch (Diamos et al., "Persistent RNNs: Stashing Recurrent Weights On-Chip",
+// 2016), on the matrix units of NVIDIA's GPUs from compute capability 8.0 on. A group owns UNITS hidden units of `chunks`
+// times SEQUENCES sequences, and keeps its weights in registers. After a step it publishes what the next step multiplies,
+// the states or in the backward pass the gradients of the hidden parts of the gates, to the groups of other units of the
+// same sequences, and raises the flag of that chunk; they wait for it. So all groups must be on the device at once. The
+// host gives
 //   HIDDEN     the hidden units, a multiple of 256
+//   UNITS, SEQUENCES, WARPS   of a group, 16, 16 and 8: an item has a unit of a sequence
 //   PRECISION  TF32, BF16 or FP16: of the factors of the products, which are summed in fp32
 //   BACKWARD   for the backward pass
 // Global size (THREADS · HIDDEN / UNITS, rows / (SEQUENCES · chunks)); rows: the sequences, rounded up to whole groups.
 #include "shared/nvidia/units.h"
 #include "ops/recurrent_cell.h"
 
-#define UNITS 16
-#define SEQUENCES 16
-#define WARPS 8
-#define THREADS 256
+#define THREADS (32 * WARPS)
 #define OWNERS (HIDDEN / UNITS)  // groups with the same sequences
 
 // The products of a chunk: SEQUENCES rows, INNER values of k, COLUMNS of this group. Of k each warp multiplies a part,
@@ -188,12 +187,12 @@ static inline float sum_of_warps(__local const float *meeting, const uint in_chu
   const int is_real = own < batch; \
   PLACES
 
-__kernel void recurrent_resident_begin(__global uint *flags, ulong flags_offset) {
+__kernel void recurrent_persistent_begin(__global uint *flags, ulong flags_offset) {
   flags[flags_offset + get_global_id(0)] = 0;
 }
 
 #ifdef BACKWARD
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void recurrent_resident_backward(
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void recurrent_persistent_backward(
     IN_SEQUENCE(diff_y), IN(diff_hn), IN(weights), IN(h0), IN_SEQUENCE(y), LENGTHS_PARAMETER OUT_SEQUENCE(diff_gates),
     OUT(diff_h0), OUT_SEQUENCE(previous), BACK_PARAMETERS SHARED_PARAMETERS) {
   SET_UP;
@@ -221,7 +220,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void recurrent_res
   }
 }
 #else
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void recurrent_resident_forward(
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void recurrent_persistent_forward(
     IN_SEQUENCE(gates_x), IN(weights), IN(h0), LENGTHS_PARAMETER OUT_SEQUENCE(y), OUT(hn) CELL_PARAMETERS,
     SHARED_PARAMETERS) {
   SET_UP;
