@@ -1,7 +1,10 @@
 // What of a layer a device has, by shapes; the values are tested in tests/train/model_parallel.cpp.
 #include "concord/nn/model_parallel.hpp"
 
+#include "concord/nn/recurrent.hpp"
+#include "concord/nn/stochastic_depth.hpp"
 #include "concord/ops/all_reduce.hpp"
+#include "concord/ops/random.hpp"
 #include "concord_test.hpp"
 
 using namespace concord;
@@ -14,6 +17,17 @@ Shape shape_of(const Graph& graph, const std::string& name) {
     if (variable->name == name) return variable->spec.shape;
   }
   return {};
+}
+
+/// The streams of random numbers of a graph.
+std::vector<std::uint32_t> streams_of(const Graph& graph) {
+  std::vector<std::uint32_t> streams;
+  for (std::int32_t id = 0; id < graph.size(); ++id) {
+    if (const auto* random = dynamic_cast<const ops::Random*>(graph.node(id).op.get())) {
+      streams.push_back(random->purpose());
+    }
+  }
+  return streams;
 }
 
 }  // namespace
@@ -58,4 +72,20 @@ TEST_CASE("samples come together at the first linear layer, and nothing else doe
   CHECK(y.shape() == Shape{4, 6});
   CHECK(layers.all_samples(Values(y))[0] == y);
   CHECK_THROWS_AS(layers.all_samples(Values(y + reshape(concat({own[0], own[0], own[0]}, 1), {4, 6}))), ArgumentError);
+}
+
+TEST_CASE("devices with other samples draw random numbers of their own", "[nn]") {
+  std::vector<std::vector<std::uint32_t>> streams;
+  for (const int rank : {0, 1}) {
+    Graph graph;
+    graph.set_training(true);
+    nn::DividedLayers layers(graph, nn::Division::hybrid, rank, 2);
+    const Values own = layers.own_samples(graph.input("x", {DType::f32, Shape{4, 3, 2}}));
+    nn::LSTM layer(2, 2, {.num_layers = 2, .batch_first = true, .dropout = 0.5F});
+    static_cast<void>(layer(nn::StochasticDepth(0.5F, nn::StochasticDepth::Mode::row)(own[0])));
+    streams.push_back(streams_of(graph));
+  }
+  REQUIRE(streams[0].size() == 2);
+  REQUIRE(streams[1].size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(streams[0][i] != streams[1][i]);
 }

@@ -92,12 +92,8 @@ namespace {
 struct EarlierDigest {
   std::string_view implementation, then, now;
 };
-constexpr std::array<EarlierDigest, 8> kEarlierDigests{{{"panel", "8e91d82a", "abc90350"},
-                                                        {"scaled", "f4e9cb4f", "6d3d2556"},
-                                                        {"tma", "17c48051", "e5bdc98f"},
-                                                        {"wgmma", "8b304d32", "69030825"},
+constexpr std::array<EarlierDigest, 4> kEarlierDigests{{{"panel", "8e91d82a", "abc90350"},
                                                         {"mma", "1a44bcc9", "cea43490"},
-                                                        {"wave", "6a11879a", "fbc8e047"},
                                                         {"tiled", "78990084", "b9e50fe1"},
                                                         {"reference", "aadb48a3", "1d8f6a99"}}};
 
@@ -129,7 +125,7 @@ std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const 
   CONCORD_CHECK(fields.text("format") == kFormat, FormatError, "its format is not \"{}\"", kFormat);
   CONCORD_CHECK(fields.count("version") == kVersion, FormatError, "its version is {}, this library reads {}",
                 fields.count("version"), kVersion);
-  TuningTable table{fields.text("driver"), {}};
+  TuningTable table{fields.text("driver"), {}, 0};
   const TuningOrigin found{fields.text("device"), origin.driver,
                            static_cast<std::uint32_t>(fields.count("compute_units")), fields.text("kind")};
   if (found != origin) return std::nullopt;
@@ -141,7 +137,11 @@ std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const 
     TuningEntry entry = entry_of(value, key);
     const auto now = digests.find(entry.choice.implementation);
     const bool holds = now != digests.end() && is_digest_of(kernels.text(now->first.c_str()), now->first, now->second);
-    if (holds) table.entries.emplace(key, std::move(entry));
+    if (holds) {
+      table.entries.emplace(key, std::move(entry));
+    } else {
+      ++table.outdated;
+    }
   }
   return table;
 }

@@ -107,6 +107,11 @@ void Tuning::add(const std::filesystem::path& file) {
     CONCORD_CHECK(foreign.empty(), IoError, "{}", foreign);
     std::optional<TuningTable> table = read_tuning(file, *origin_);
     if (!table) return;
+    if (table->outdated > 0) {
+      log(LogLevel::info, fmt::format("tuning: {} entries of {} are not used, because their kernels have changed; "
+                                      "`concord tune` measures them again",
+                                      table->outdated, file.string()));
+    }
     TuningEntries& to = table->driver == origin_->driver ? *entries_ : of_other_drivers_;
     to.merge(std::move(table->entries));
   } catch (const Error& error) {

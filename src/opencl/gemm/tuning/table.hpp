@@ -52,6 +52,7 @@ using TuningEntries = std::map<std::string, TuningEntry, std::less<>>;  // by tu
 struct TuningTable {
   std::string driver;
   TuningEntries entries;
+  std::size_t outdated = 0;  // further entries, whose kernels have changed since
 };
 /// Reads a file. Returns nothing when the file's origin differs in more than the driver. Throws FormatError, which
 /// names the field, when the file is not a tuning table, and IoError when it cannot be read.

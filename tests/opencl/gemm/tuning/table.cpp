@@ -114,6 +114,7 @@ TEST_CASE("a tuning table comes back from its file, for its own device alone", "
   REQUIRE(left.has_value());
   CHECK(left->entries.size() == 1);
   CHECK(left->entries.contains("two"));
+  CHECK(left->outdated == kEntries.size() - 1);
 }
 
 TEST_CASE("a tuning table from before the kernel files moved holds", "[opencl][tuning]") {
