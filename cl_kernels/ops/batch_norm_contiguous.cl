@@ -41,6 +41,14 @@
     }                                                            \
   }
 #define EACH(VECTOR_STATEMENT, STATEMENT) EACH_JOINED(VECTOR_STATEMENT, STATEMENT, )
+// A statement that also needs the number of the image.
+#define EACH_OF_IMAGES(STATEMENT)                                                                     \
+  for (ulong image = begin; image < end; ++image) {                                                   \
+    const ulong line = (image * channels + channel) * plane;                                          \
+    _Pragma("clang loop vectorize(assume_safety)") for (ulong i = line; i < line + plane; ++i) {      \
+      STATEMENT;                                                                                      \
+    }                                                                                                 \
+  }
 // A sum: chains and what is added singly, then both with what they have joined so far, each as a sum and its roundings.
 #define CHAINS(name)                                                                             \
   float16 name##_chains = (float16)(0.0f), name##_high = (float16)(0.0f), name##_low = (float16)(0.0f); \
@@ -127,14 +135,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_forward(
   src += src_offset;
   dst += dst_offset;
 #ifdef EPILOGUE
-  for (ulong image = begin; image < end; ++image) {
-    const ulong line = (image * channels + channel) * plane;
-#pragma clang loop vectorize(assume_safety)
-    for (ulong s = 0; s < plane; ++s) {
-      const ulong i = line + s;
-      dst[i] = EPILOGUE((src[i] - mean) * factor + added, image, i);
-    }
-  }
+  EACH_OF_IMAGES(dst[i] = EPILOGUE((src[i] - mean) * factor + added, image, i));
 #else
   EACH(vstore16((vload16(0, src + i) - mean) * factor + added, 0, dst + i), dst[i] = (src[i] - mean) * factor + added);
 #endif
@@ -210,14 +211,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward
   diff_dst += diff_dst_offset;
   diff_src += diff_src_offset;
 #ifdef EPILOGUE
-  for (ulong image = begin; image < end; ++image) {
-    const ulong line = (image * channels + channel) * plane;
-#pragma clang loop vectorize(assume_safety)
-    for (ulong s = 0; s < plane; ++s) {
-      const ulong i = line + s;
-      diff_src[i] = EPILOGUE(by.factor * ((diff_dst[i] - by.diff_mean) - (src[i] - mean) * by.slope + by.rest), image, i);
-    }
-  }
+  EACH_OF_IMAGES(
+      diff_src[i] = EPILOGUE(by.factor * ((diff_dst[i] - by.diff_mean) - (src[i] - mean) * by.slope + by.rest), image, i));
 #else
   EACH(const float16 d = vload16(0, diff_dst + i) - by.diff_mean; const float16 x = vload16(0, src + i) - mean;
        vstore16(by.factor * (d - x * by.slope + by.rest), 0, diff_src + i),

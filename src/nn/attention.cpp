@@ -104,10 +104,10 @@ Value MultiheadAttention::project(Value x, std::int64_t part) {
   constexpr std::array<const char*, 3> kRoles{"query", "key", "value"};
   Graph& graph = x.graph();
   const auto index = static_cast<std::size_t>(part);
-  const std::int64_t own = width_ / heads_ * own_heads(graph, heads_), begin = part * own, end = begin + own;
+  const std::int64_t heads = own_heads(graph, heads_), own = width_ / heads_ * heads, begin = part * own,
+                     end = begin + own;
   require_width("MultiheadAttention", kRoles[index], x,
                 std::array{width_, options_.key_width, options_.value_width}[index]);
-  const std::int64_t heads = own_heads(graph, heads_);
   const Shard shard = shard_of_columns(graph, Division::tensor, 3 * width_, 3);
   const Value weight = in_proj_weight_
                            ? slice(parameter_part(graph, in_proj_weight_, "in_proj_weight", shard), 0, begin, end)

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "concord/core/check.hpp"
-#include "concord/ops/all_reduce.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/rank_parts.hpp"
 
 namespace concord::nn {
 namespace {
@@ -27,14 +27,6 @@ struct Place {
 };
 
 Place& place_of(Graph& graph) { return graph.attached<Place>(); }
-
-/// `x` at `begin` of `axis`, among zeros, added to that of the other ranks.
-Value placed_sum(Value x, std::size_t axis, std::int64_t begin, std::int64_t size) {
-  std::vector<std::int64_t> before(x.shape().rank(), 0), after = before;
-  before[axis] = begin;
-  after[axis] = size - begin - x.shape().dims()[axis];
-  return all_reduce(pad(x, std::move(before), std::move(after)));
-}
 
 /// Whether x is made from this rank's samples, which have not come together with the others yet.
 bool has_own_samples(const Place& place, Value x) {
@@ -155,14 +147,14 @@ Value with_all_samples(Value x) {
   CONCORD_CHECK(x.shape().rank() > 0 && x.shape()[0] == place.own.count(), ArgumentError,
                 "{}: hybrid parallelism needs samples in the first dimension, but for {} of them there is {}", x.name(),
                 place.own.count(), x.shape().str());
-  const Value all = placed_sum(x, 0, place.own.begin, place.samples);
+  const Value all = all_gather_parts(x, 0, place.own.begin, place.samples);
   place.gathered.insert(all.node_id());
   return all;
 }
 
 Value with_all_columns(Value x, const Shard& shard) {
   const std::int64_t own = x.shape()[-1];
-  return placed_sum(x, x.shape().rank() - 1, own * shard.rank, own * shard.ranks);
+  return all_gather_parts(x, x.shape().rank() - 1, own * shard.rank, own * shard.ranks);
 }
 
 }  // namespace concord::nn

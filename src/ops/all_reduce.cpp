@@ -5,6 +5,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/rank_parts.hpp"
 #include "concord/ops/rules.hpp"
 
 namespace concord {
@@ -26,11 +27,16 @@ Value all_reduce(Value x) { return x.graph().add(std::make_shared<ops::AllReduce
 
 Value all_gather(Value x, int rank, int ranks) {
   CONCORD_CHECK(rank >= 0 && rank < ranks, ArgumentError, "all_gather: there is no rank {} of {}", rank, ranks);
-  std::vector<std::int64_t> row{1}, before(x.shape().rank() + 1, 0), after = before;
+  std::vector<std::int64_t> row{1};
   row.insert(row.end(), x.shape().dims().begin(), x.shape().dims().end());
-  before[0] = rank;
-  after[0] = ranks - 1 - rank;
-  return all_reduce(pad(reshape(x, Shape(std::move(row))), std::move(before), std::move(after)));
+  return all_gather_parts(reshape(x, Shape(std::move(row))), 0, rank, ranks);
+}
+
+Value all_gather_parts(Value x, std::size_t axis, std::int64_t begin, std::int64_t size) {
+  std::vector<std::int64_t> before(x.shape().rank(), 0), after = before;
+  before[axis] = begin;
+  after[axis] = size - begin - x.shape().dims()[axis];
+  return all_reduce(pad(x, std::move(before), std::move(after)));
 }
 
 std::int64_t most_all_reduced(const Graph& graph) {

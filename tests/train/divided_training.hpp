@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -113,6 +114,32 @@ inline void check_close(const Result& one, const Result& parts, double margin) {
     }
     CHECK(furthest < margin);
   }
+}
+
+/// The second of three ranks fails in the midst of a training; the others end within the deadline, and name it.
+inline void check_lost_rank(const MakeTrainer& make, const TrainerOptions& options, const Dataset& data,
+                            std::int64_t batch) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto errors = on_ranks(
+      3,
+      [&](const GroupPtr& group) {
+        TrainerOptions own = options;
+        own.group = group;
+        Trainer trainer = make(Device::open(devices()[0]->info().id), own);
+        FitOptions fit{.epochs = 100, .batch = batch};
+        if (group->rank() == 1) {
+          fit.stop = [&trainer]() -> bool {
+            if (trainer.steps_done() >= 8) throw Error("a fault of this rank");
+            return false;
+          };
+        }
+        trainer.fit(data, fit);
+      },
+      std::chrono::seconds(5));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
+  CHECK(errors[1] == "a fault of this rank");
+  CHECK_THAT(errors[0], contains("rank 1"));
+  CHECK_THAT(errors[2], contains("rank 1"));
 }
 
 }  // namespace concord::test

@@ -212,26 +212,7 @@ TEST_CASE("a value that is not finite in one part ends all, with the last good w
 }
 
 TEST_CASE("a part that is lost ends the others within the deadline", "[train][collective][model_parallel]") {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto errors = on_ranks(
-      3,
-      [&](const GroupPtr& group) {
-        Trainer trainer = of_images(0)(Device::open(devices()[0]->info().id),
-                                       {.seed = 4, .group = group, .model_parallel = {Division::hybrid, 3}});
-        FitOptions fit{.epochs = 100, .batch = 9};
-        if (group->rank() == 1) {
-          fit.stop = [&trainer]() -> bool {
-            if (trainer.steps_done() >= 8) throw Error("a fault of this rank");
-            return false;
-          };
-        }
-        trainer.fit(image_data(36), fit);
-      },
-      std::chrono::seconds(5));
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
-  CHECK(errors[1] == "a fault of this rank");
-  CHECK_THAT(errors[0], contains("rank 1"));
-  CHECK_THAT(errors[2], contains("rank 1"));
+  check_lost_rank(of_images(0), {.seed = 4, .model_parallel = {Division::hybrid, 3}}, image_data(36), 9);
 }
 
 TEST_CASE("what cannot be divided is refused on all ranks", "[train][collective][model_parallel]") {

@@ -105,11 +105,7 @@ TEST_CASE("a checkpoint of a pipeline continues on one device, and back", "[trai
   const FitOptions whole{.epochs = 3, .batch = 8};
   const TrainerOptions options{.seed = 4, .ema_decay = 0.9};
   const Result undisturbed = on_one(device, 4, options, data, whole, deep_trainer);
-  const MakeTrainer resumed = [&](const DevicePtr& on, const TrainerOptions& how) {
-    Trainer trainer = deep_trainer(on, how);
-    trainer.resume(file);
-    return trainer;
-  };
+  const MakeTrainer resumed = resuming(deep_trainer, file);
   // 13 batches an epoch: within the second epoch, and at its end.
   for (const std::int64_t steps : {17, 26}) {
     const FitOptions first{.epochs = 3, .batch = 8, .checkpoint = file, .max_steps = steps};
@@ -175,27 +171,7 @@ TEST_CASE("a value that is not finite ends all stages, with the last good weight
 }
 
 TEST_CASE("a stage that is lost ends the others within the deadline", "[train][collective][pipeline]") {
-  const Dataset data = small_data(101);
-  const auto begin = std::chrono::steady_clock::now();
-  const auto errors = on_ranks(
-      3,
-      [&](const GroupPtr& group) {
-        Trainer trainer =
-            deep_trainer(Device::open(devices()[0]->info().id), {.seed = 4, .group = group, .pipeline = {3, 4}});
-        FitOptions fit{.epochs = 100, .batch = 8};
-        if (group->rank() == 1) {
-          fit.stop = [&trainer]() -> bool {
-            if (trainer.steps_done() >= 8) throw Error("a fault of this rank");
-            return false;
-          };
-        }
-        trainer.fit(data, fit);
-      },
-      std::chrono::seconds(5));
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
-  CHECK(errors[1] == "a fault of this rank");
-  CHECK_THAT(errors[0], contains("rank 1"));
-  CHECK_THAT(errors[2], contains("rank 1"));
+  check_lost_rank(deep_trainer, {.seed = 4, .pipeline = {3, 4}}, small_data(101), 8);
 }
 
 TEST_CASE("a pipeline that cannot be made is refused on all ranks", "[train][collective][pipeline]") {

@@ -118,11 +118,7 @@ TEST_CASE("a checkpoint with shared parameters continues on other stages", "[tra
   const FitOptions whole{.epochs = 3, .batch = 8};
   const TrainerOptions options{.seed = 4, .ema_decay = 0.9};
   const Result undisturbed = on_one(device, 4, options, data, whole, repeating);
-  const MakeTrainer resumed = [&](const DevicePtr& on, const TrainerOptions& how) {
-    Trainer trainer = repeating(on, how);
-    trainer.resume(file);
-    return trainer;
-  };
+  const MakeTrainer resumed = resuming(repeating, file);
   const FitOptions first{.epochs = 3, .batch = 8, .checkpoint = file, .max_steps = 17};
   const Result stopped = in_stages(device, {4, 4}, options, data, first, repeating);
   CHECK(stopped.steps == 17);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,6 +15,15 @@ inline MakeTrainer trainer_of(const char* name, models::Variant variant, const o
   return [name, variant, optimizer](const DevicePtr& device, const TrainerOptions& options) {
     return Trainer{models::make(name, variant), models::loss_of(models::find(name), variant), optimizer, device,
                    options};
+  };
+}
+
+/// Trainers that continue from this checkpoint.
+inline MakeTrainer resuming(const MakeTrainer& make, const std::filesystem::path& file) {
+  return [make, file](const DevicePtr& device, const TrainerOptions& options) {
+    Trainer trainer = make(device, options);
+    trainer.resume(file);
+    return trainer;
   };
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "concord/opencl/gemm/gemm.hpp"
+#include "concord/opencl/gemm/matrix_kernel.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/ops/recurrent.hpp"
@@ -26,22 +27,14 @@ struct PersistentDivision {
 /// With fewer groups than compute units, all groups are on the device at once, also beside a kernel that waits for
 /// another device.
 PersistentDivision division_of(const Context& context, const ops::RecurrentSizes& s) {
-  const std::int64_t blocks = (s.batch + PersistentGroup::kSequences - 1) / PersistentGroup::kSequences,
-                     owners = s.hidden / PersistentGroup::kUnits;
+  const std::int64_t blocks = divide_up(s.batch, PersistentGroup::kSequences);
+  const std::int64_t owners = s.hidden / PersistentGroup::kUnits;
   const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{context.limits().compute_units} - 1) / owners);
-  const std::int64_t chunks = (blocks + most - 1) / most;
-  return {owners, (blocks + chunks - 1) / chunks, chunks};
+  const std::int64_t chunks = divide_up(blocks, most);
+  return {owners, divide_up(blocks, chunks), chunks};
 }
 
 std::int64_t bytes_of(Precision precision) { return precision == Precision::tf32 ? 4 : 2; }
-
-std::string_view definition_of(Precision precision) {
-  switch (precision) {
-    case Precision::tf32: return "TF32";
-    case Precision::bf16: return "BF16";
-    default: return "FP16";
-  }
-}
 
 }  // namespace
 
@@ -54,7 +47,7 @@ bool steps_are_persistent(Context& context, const ops::RecurrentSizes& s, Precis
   if (division.owners * division.groups >= context.limits().compute_units) return false;
   if (context.limits().max_work_group < size(PersistentGroup::kThreads)) return false;
   if (!find_gemm_implementation("mma")->device_refusal(context, precision).empty()) return false;
-  constexpr std::int64_t kMostChunks = 4;  // larger products are faster by themselves
+  constexpr std::int64_t kMostChunks = 4;  // as many as were measured
   return context.alternatives().should_use(alternative::kRecurrentPersistent, division.chunks <= kMostChunks);
 }
 
@@ -65,14 +58,14 @@ std::unique_ptr<Kernel> prepare_persistent_steps(Context& context, const ops::Re
   const bool backward = is_backward(op);
   const std::int64_t inner = backward ? s.gates * s.hidden : s.hidden;
   const std::int64_t flags = division.rows() / PersistentGroup::kSequences * division.owners;
-  const std::size_t published = (size(2 * division.rows() * inner * bytes_of(precision)) + 255) / 256 * 256;
+  const std::size_t published = size(divide_up(2 * division.rows() * inner * bytes_of(precision), 256) * 256);
 
   std::vector<std::string> definitions = recurrent_definitions(op, s);
   definitions.push_back(fmt::format("HIDDEN={}", s.hidden));
   definitions.push_back(fmt::format("UNITS={}", PersistentGroup::kUnits));
   definitions.push_back(fmt::format("SEQUENCES={}", PersistentGroup::kSequences));
   definitions.push_back(fmt::format("WARPS={}", PersistentGroup::kWarps));
-  definitions.push_back(fmt::format("PRECISION={}", definition_of(precision)));
+  definitions.emplace_back(matrix_precision(precision));
   if (backward) definitions.emplace_back("BACKWARD");
   const PendingProgram program = context.program("ops/recurrent_persistent.cl", definitions);
 
