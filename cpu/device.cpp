@@ -193,7 +193,7 @@ class CpuDevice final : public Device {
   }
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
-                                       std::span<const TensorSpec> extra) const override {
+                                       std::span<const TensorSpec> extra, Precision /*precision*/) const override {
     return from_onednn(op.name(),
                        [&] { return supports_fused(alternatives_, op, op_inputs, output, epilogue, extra); });
   }

@@ -50,8 +50,8 @@ class ForwardingDevice : public Device {
   }
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
-                                       std::span<const TensorSpec> extra) const override {
-    return device_->supports_epilogue(op, op_inputs, output, epilogue, extra);
+                                       std::span<const TensorSpec> extra, Precision precision) const override {
+    return device_->supports_epilogue(op, op_inputs, output, epilogue, extra, precision);
   }
   [[nodiscard]] Tuner* tuner() override { return device_->tuner(); }
   void finish() override { device_->finish(); }

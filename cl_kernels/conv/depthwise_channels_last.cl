@@ -1,6 +1,6 @@
 // Depthwise convolutions (a filter of KERNEL_H x KERNEL_W taps for each channel) of images that lie channels-last, and their
-// gradients. Filters are first turned to (tap, channel). An item has a block of 8 channels.
-#include "shared/channels_last_rows.h"
+// data gradients. Filters are first turned to (tap, channel). An item has a block of 8 channels.
+#include "shared/channels_last.h"
 #include "shared/epilogue_block.h"
 #define TAPS (KERNEL_H * KERNEL_W)
 
@@ -100,72 +100,4 @@ __kernel void depthwise_scatter(SOURCE_AND_RESULT) {
   }
   EPILOGUE_BLOCK(sums, item, image, block * BLOCK_CHANNELS);
   dst[dst_offset + item] = block_of(sums);
-}
-
-// The gradient of FILTER_ROWS rows of the filters, as many as registers hold, from row group_id(2)·FILTER_ROWS on: partial (part,
-// tap, channel). Rows of the grid are `strips` strips of STRIP places for each line of diff_dst, so that a pixel is read
-// once for several taps.
-#define FILTER_ROWS (TAPS <= 9 ? KERNEL_H : 1)
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_weights(
-    __global const uint4 *restrict src, ulong src_offset, __global const uint4 *restrict diff_dst, ulong diff_dst_offset,
-    __global float *restrict partial, ulong partial_offset, int src_height, int src_width, uint dst_width, uint strips,
-    int padding_h, int padding_w, SIZES) {
-  __local float scratch[BLOCK_CHANNELS * THREADS];
-  PLACE;
-  const int first = (int)get_group_id(2) * FILTER_ROWS;
-  src += src_offset + block;
-  diff_dst += diff_dst_offset + block;
-  float sums[FILTER_ROWS * KERNEL_W][BLOCK_CHANNELS];
-#pragma unroll
-  for (int t = 0; t < FILTER_ROWS * KERNEL_W; ++t) EACH_CHANNEL(e) sums[t][e] = 0.0f;
-  for (uint row = begin + row_number; row < end; row += ROWS) {
-    const uint line = row / strips, x = (row - line * strips) * STRIP, height = places / strips;
-    const uint image = line / height;
-    const int top = (int)(line - image * height) * STRIDE - padding_h + first, left = (int)x * STRIDE - padding_w;
-    float diff[STRIP][BLOCK_CHANNELS];
-#pragma unroll
-    for (int i = 0; i < STRIP; ++i) {
-      const uint4 read = diff_dst[((ulong)line * dst_width + min(x + i, dst_width - 1)) * blocks];
-      read_block(diff[i], x + i < dst_width ? read : (uint4)(0));
-    }
-    // All reads come before the first sum, so that many are under way.
-    uint4 pixels[FILTER_ROWS * STRIP_COLUMNS];
-#pragma unroll
-    for (int p = 0; p < FILTER_ROWS * STRIP_COLUMNS; ++p) {
-      const int from_y = top + p / STRIP_COLUMNS, from_x = left + p % STRIP_COLUMNS;
-      const bool is_inside = (uint)from_y < (uint)src_height && (uint)from_x < (uint)src_width;
-      const ulong from = ((ulong)image * src_height + clamp(from_y, 0, src_height - 1)) * src_width;
-      const uint4 pixel = src[(from + clamp(from_x, 0, src_width - 1)) * blocks];
-      pixels[p] = is_inside ? pixel : (uint4)(0);
-    }
-#pragma unroll
-    for (int p = 0; p < FILTER_ROWS * STRIP_COLUMNS; ++p) {
-      float values[BLOCK_CHANNELS];
-      read_block(values, pixels[p]);
-#pragma unroll
-      for (int i = 0; i < STRIP; ++i) {
-        const int kx = p % STRIP_COLUMNS - i * STRIDE;
-        if (kx < 0 || kx >= KERNEL_W) continue;
-        EACH_CHANNEL(e) sums[p / STRIP_COLUMNS * KERNEL_W + kx][e] += values[e] * diff[i][e];
-      }
-    }
-  }
-  partial += partial_offset + ((ulong)get_group_id(1) * TAPS + first * KERNEL_W) * channels + channel;
-#pragma unroll
-  for (int t = 0; t < FILTER_ROWS * KERNEL_W; ++t) {
-    sum_rows(sums[t], scratch);
-    if (item < LANES && is_block) EACH_CHANNEL(e) partial[t * channels + e] = sums[t][e];
-  }
-}
-
-// gradient (channel, tap): the sum of the parts, in order. An item has a tap of a channel.
-__kernel void depthwise_weights_join(__global const float *restrict partial, ulong partial_offset,
-                                     __global float *restrict gradient, ulong gradient_offset, uint channels, uint parts) {
-  const uint item = (uint)get_global_id(0), tap = item / channels, channel = item - tap * channels;
-  if (tap >= TAPS) return;
-  partial += partial_offset + item;
-  float sum = 0.0f;
-#pragma unroll 8
-  for (uint part = 0; part < parts; ++part) sum += partial[(ulong)part * TAPS * channels];
-  gradient[gradient_offset + channel * TAPS + tap] = sum;
 }

@@ -90,6 +90,18 @@ __kernel void tokens_to_floats(__global const uint4 *restrict src, ulong src_off
   dst[dst_offset + 2 * (ulong)i + 1] = (float4)(floats_of(block.z), floats_of(block.w));
 }
 
+// Of `blocks` blocks of each token, from block `begin` on; the tokens of src have `src_blocks`.
+__kernel void token_columns_to_floats(__global const uint4 *restrict src, ulong src_offset,
+                                      __global float4 *restrict dst, ulong dst_offset, uint count, uint blocks,
+                                      uint src_blocks, uint begin) {
+  const uint i = (uint)get_global_id(0);
+  if (i >= count) return;
+  const uint row = i / blocks, b = i - row * blocks;
+  const uint4 block = src[src_offset + (ulong)row * src_blocks + begin + b];
+  dst[dst_offset + 2 * (ulong)i] = (float4)(floats_of(block.x), floats_of(block.y));
+  dst[dst_offset + 2 * (ulong)i + 1] = (float4)(floats_of(block.z), floats_of(block.w));
+}
+
 // The same of tokens of `channels` numbers that are padded to `pairs_of_token` pairs. An item converts a pair.
 __kernel void padded_tokens_from_floats(__global const float *restrict src, ulong src_offset,
                                         __global uint *restrict dst, ulong dst_offset, uint pairs, uint channels,

@@ -2,7 +2,8 @@
 // dropout, whose random numbers shared/attention_dropout.h lays out.
 //
 // Definitions: CAUSAL_FIRST or CAUSAL_LAST; MASK; LENGTHS; DROPOUT; WIDTH, the values of a vector; TOKENS_FIRST, and then
-// QUERY_PITCH and KEY_PITCH, the values of all heads of a token; TOKENS for vectors in 16 bits.
+// QUERY_PITCH and KEY_PITCH, the values of all heads of a token, and Q_PITCH, K_PITCH and V_PITCH, the values from token
+// to token of q, k and v, which may be columns of wider tokens; TOKENS for vectors in 16 bits.
 #ifndef CONCORD_ATTENTION_FORM_H
 #define CONCORD_ATTENTION_FORM_H
 #include "shared/attention_dropout.h"
@@ -23,13 +24,22 @@ typedef float vector_t;
 // begin, and how far apart they are; HEAD_APART vectors on those of the next head begin. Deltas lie as the vectors do.
 #ifdef TOKENS_FIRST
 #define OF_HEAD(batch, head, heads, rows) (((ulong)(batch) * (rows) * (heads) + (head)) * WIDTH)
+#define OF_Q(batch, head) ((ulong)(batch) * queries * Q_PITCH + (head)*WIDTH)
+#define OF_K(batch, key_head) ((ulong)(batch) * keys * K_PITCH + (key_head)*WIDTH)
+#define OF_V(batch, key_head) ((ulong)(batch) * keys * V_PITCH + (key_head)*WIDTH)
 #define OF_DELTAS(batch, head) ((ulong)(batch) * queries * heads + (head))
 #define DELTA_PITCH heads
 #define HEAD_APART 1
 #else
 #define QUERY_PITCH WIDTH
 #define KEY_PITCH WIDTH
+#define Q_PITCH WIDTH
+#define K_PITCH WIDTH
+#define V_PITCH WIDTH
 #define OF_HEAD(batch, head, heads, rows) (((ulong)(batch) * (heads) + (head)) * (rows) * WIDTH)
+#define OF_Q(batch, head) OF_HEAD(batch, head, heads, queries)
+#define OF_K(batch, key_head) OF_HEAD(batch, key_head, key_heads, keys)
+#define OF_V(batch, key_head) OF_HEAD(batch, key_head, key_heads, keys)
 #define OF_DELTAS(batch, head) (((ulong)(batch) * heads + (head)) * queries)
 #define DELTA_PITCH 1
 #define HEAD_APART queries

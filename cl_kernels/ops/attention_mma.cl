@@ -28,13 +28,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   const uint head = (uint)get_group_id(0), batch = (uint)get_group_id(1);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
   const ulong all_rows = (ulong)get_num_groups(1) * heads * queries;
-  const ulong of_vectors = OF_HEAD(batch, head, heads, queries);
-  const ulong of_keys = OF_HEAD(batch, head / (heads / key_heads), key_heads, keys);
-  q += q_offset + of_vectors;
-  dst += dst_offset + of_vectors;
+  const uint key_head = head / (heads / key_heads);
+  q += q_offset + OF_Q(batch, head);
+  dst += dst_offset + OF_HEAD(batch, head, heads, queries);
   statistics += statistics_offset + of_queries;
-  k += k_offset + of_keys;
-  v += v_offset + of_keys;
+  k += k_offset + OF_K(batch, key_head);
+  v += v_offset + OF_V(batch, key_head);
 #ifdef MASK
   mask += mask_offset + batch * mask_batch + head * mask_head;
 #endif
@@ -49,9 +48,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
 #endif
 
   float results[M_TILES][D_TILES][4], largest[M_TILES][2], sum[M_TILES][2];
-#define COPY_TILE(tile, to)                                           \
-  copy_rows(tiles + (to), k, KEY_PITCH, (tile), OTHER, (uint)length); \
-  copy_rows(tiles + (to) + OTHER * PIECES, v, KEY_PITCH, (tile), OTHER, (uint)length);
+#define COPY_TILE(tile, to)                                         \
+  copy_rows(tiles + (to), k, K_PITCH, (tile), OTHER, (uint)length); \
+  copy_rows(tiles + (to) + OTHER * PIECES, v, V_PITCH, (tile), OTHER, (uint)length);
   bool guarded = false;
 #pragma unroll 1
   for (;; guarded = true) {
@@ -61,7 +60,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
       sum[i][below] = 0.0f;
     }
     if (end > 0) {
-      copy_rows(query_tile, q, QUERY_PITCH, first, OWN, queries);
+      copy_rows(query_tile, q, Q_PITCH, first, OWN, queries);
       COPY_TILE(0, 0)
     }
     COMMIT();

@@ -29,9 +29,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   const uint head = (uint)get_group_id(0), batch = (uint)get_group_id(1);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
   const ulong of_vectors = OF_HEAD(batch, head, heads, queries);
-  const ulong of_keys = OF_HEAD(batch, head / (heads / key_heads), key_heads, keys);
-  k += k_offset + of_keys;
-  v += v_offset + of_keys;
+  const uint key_head = head / (heads / key_heads);
+  k += k_offset + OF_K(batch, key_head);
+  v += v_offset + OF_V(batch, key_head);
   statistics += statistics_offset + of_queries;
   delta += delta_offset + OF_DELTAS(batch, head);
 #ifdef MASK
@@ -51,15 +51,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
     row_delta[i][below] = delta[(ulong)t * DELTA_PITCH];
     factors[i][below] = 1.0f;
   }
-#define COPY_TILE(tile, to)                                           \
-  copy_rows(tiles + (to), k, KEY_PITCH, (tile), OTHER, (uint)length); \
-  copy_rows(tiles + (to) + OTHER * PIECES, v, KEY_PITCH, (tile), OTHER, (uint)length);
+#define COPY_TILE(tile, to)                                         \
+  copy_rows(tiles + (to), k, K_PITCH, (tile), OTHER, (uint)length); \
+  copy_rows(tiles + (to) + OTHER * PIECES, v, V_PITCH, (tile), OTHER, (uint)length);
   bool guarded = false;
 #pragma unroll 1
   for (;; guarded = true) {
     EACH(i, M_TILES) EACH(j, D_TILES) EACH(e, 4) results[i][j][e] = 0.0f;
     if (end > 0) {
-      copy_rows(own_tiles, q + q_offset + of_vectors, QUERY_PITCH, first, OWN, queries);
+      copy_rows(own_tiles, q + q_offset + OF_Q(batch, head), Q_PITCH, first, OWN, queries);
       copy_rows(own_tiles + OWN * PIECES, diff_dst + diff_dst_offset + of_vectors, QUERY_PITCH, first, OWN, queries);
       COPY_TILE(0, 0)
     }
@@ -136,13 +136,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   __local int flag, marks[OTHER];
   BEGIN_DROPOUT()
   const uint first = (uint)get_group_id(2) * OWN, batch = (uint)get_group_id(1), sharing = heads / key_heads;
-  const ulong of_keys = OF_HEAD(batch, (uint)get_group_id(0), key_heads, keys);
-  const uint first_head = (uint)get_group_id(0) * sharing;
+  const uint key_head = (uint)get_group_id(0), first_head = key_head * sharing;
   const ulong all_rows = (ulong)get_num_groups(1) * heads * queries;
   const ulong of_heads = ((ulong)batch * heads + first_head) * queries;  // the first query of the first head
-  k += k_offset + of_keys;
+  const ulong of_keys = OF_HEAD(batch, key_head, key_heads, keys);
+  k += k_offset + OF_K(batch, key_head);
   diff_v += diff_v_offset + of_keys;
-  q += q_offset + OF_HEAD(batch, first_head, heads, queries);
+  q += q_offset + OF_Q(batch, first_head);
   diff_dst += diff_dst_offset + OF_HEAD(batch, first_head, heads, queries);
   statistics += statistics_offset + of_heads;
   delta += delta_offset + OF_DELTAS(batch, first_head);
@@ -160,7 +160,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
 #define COPY_TILE(head, tile, stage)                                                                             \
   {                                                                                                              \
     const ulong apart = (ulong)(head) * HEAD_APART;                                                              \
-    copy_rows(tiles + (stage) * 2 * OTHER * PIECES, q + apart * WIDTH, QUERY_PITCH, (tile), OTHER, queries);      \
+    copy_rows(tiles + (stage) * 2 * OTHER * PIECES, q + apart * WIDTH, Q_PITCH, (tile), OTHER, queries);          \
     copy_rows(tiles + ((stage) * 2 + 1) * OTHER * PIECES, diff_dst + apart * WIDTH, QUERY_PITCH, (tile), OTHER,   \
               queries);                                                                                          \
     for (uint r = ITEM; r < OTHER; r += THREADS) {                                                               \
@@ -176,8 +176,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   for (;; guarded = true) {
     EACH(i, M_TILES) EACH(j, D_TILES) EACH(e, 4) key_results[i][j][e] = value_results[i][j][e] = 0.0f;
     if (seen_heads > 0) {
-      copy_rows(own_tiles, k, KEY_PITCH, first, OWN, (uint)length);
-      copy_rows(own_tiles + OWN * PIECES, v + v_offset + of_keys, KEY_PITCH, first, OWN, (uint)length);
+      copy_rows(own_tiles, k, K_PITCH, first, OWN, (uint)length);
+      copy_rows(own_tiles + OWN * PIECES, v + v_offset + OF_V(batch, key_head), V_PITCH, first, OWN, (uint)length);
       COPY_TILE(0, begin, 0)
     }
     COMMIT();

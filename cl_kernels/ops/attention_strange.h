@@ -18,7 +18,7 @@
 #define HEAD_MASK(of_head)
 #endif
 #define WEIGHT_OF(t, s)                                                                                              \
-  one_weight(q + (ulong)(t) * QUERY_PITCH, k + (ulong)(s) * KEY_PITCH, scale, ADDED((t) * mask_row + (s)),           \
+  one_weight(q + (ulong)(t) * Q_PITCH, k + (ulong)(s) * K_PITCH, scale, ADDED((t) * mask_row + (s)),           \
              largest[t], inverse[t], drawn_head, t, s, queries DROPOUT_ARGUMENTS)
 
 // Of value d: the strange values of v that query t sees, times their weights.
@@ -26,7 +26,7 @@ static inline float strange_values(__global const vector_t *v, const uint t, con
   const uint seen = keys_seen(t, length, queries);
   float sum = 0.0f;
   for (uint s = 0; s < seen; ++s) {
-    const float value = value_of(v[(ulong)s * KEY_PITCH + d]);
+    const float value = value_of(v[(ulong)s * V_PITCH + d]);
     if (!is_strange(value)) continue;
     const float weight = WEIGHT_OF(t, s);
     if (weight != 0.0f) sum += weight * value;

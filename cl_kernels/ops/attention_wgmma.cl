@@ -100,9 +100,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
   SET_REGISTERS("inc", MULTIPLIER_REGISTERS);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
   const ulong all_rows = (ulong)get_num_groups(1) * heads * queries;
-  const ulong of_vectors = OF_HEAD(batch, head, heads, queries);
-  const ulong of_keys = OF_HEAD(batch, key_head, key_heads, keys);
-  dst += dst_offset + of_vectors;
+  dst += dst_offset + OF_HEAD(batch, head, heads, queries);
   statistics += statistics_offset + of_queries;
 #ifdef MASK
   mask += mask_offset + batch * mask_batch + head * mask_head;
@@ -234,8 +232,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
       const uint t = first + e / WIDTH, d = e % WIDTH;
       if (t >= queries || !valid) continue;
       add_to(dst + (ulong)t * QUERY_PITCH + d,
-             strange_values(v + v_offset + of_keys, t, d, q + q_offset + of_vectors, k + k_offset + of_keys, statistics,
-                            statistics + all_rows, queries, keys, length, scale, batch * heads + head HEAD_MASK(0)
+             strange_values(v + v_offset + OF_V(batch, key_head), t, d, q + q_offset + OF_Q(batch, head),
+                            k + k_offset + OF_K(batch, key_head), statistics, statistics + all_rows, queries, keys, length, scale, batch * heads + head HEAD_MASK(0)
                                 DROPOUT_ARGUMENTS));
     }
   }

@@ -75,7 +75,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
 
   SET_REGISTERS("inc", MULTIPLIER_REGISTERS);
   const ulong of_keys = OF_HEAD(batch, key_head, key_heads, keys);
-  const ulong of_vectors = OF_HEAD(batch, first_head, heads, queries);
   diff_v += diff_v_offset + of_keys;
 #ifdef MASK
   mask += mask_offset + batch * mask_batch + first_head * mask_head;
@@ -184,11 +183,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
       const uint s = first + e / WIDTH, d = e % WIDTH;
       float sum = 0.0f;
       for (uint head = 0; head < seen_heads && s < keys; ++head) {
-        const ulong of_head = (ulong)head * HEAD_APART * WIDTH + of_vectors, of_rows = (ulong)head * queries;
-        sum += strange_gradients(diff_dst + diff_dst_offset + of_head, s, d, begin, q + q_offset + of_head,
-                                 k + k_offset + of_keys, statistics + of_rows, statistics + all_rows + of_rows, queries,
-                                 keys, length, scale, batch * heads + first_head + head HEAD_MASK(head * mask_head)
-                                 DROPOUT_ARGUMENTS);
+        const uint sharer = first_head + head;
+        const ulong of_rows = (ulong)head * queries;
+        sum += strange_gradients(diff_dst + diff_dst_offset + OF_HEAD(batch, sharer, heads, queries), s, d, begin,
+                                 q + q_offset + OF_Q(batch, sharer), k + k_offset + OF_K(batch, key_head),
+                                 statistics + of_rows, statistics + all_rows + of_rows, queries, keys, length, scale,
+                                 batch * heads + sharer HEAD_MASK(head * mask_head) DROPOUT_ARGUMENTS);
       }
       if (s < keys) add_to(diff_v + (ulong)s * KEY_PITCH + d, sum);
     }

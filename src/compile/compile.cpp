@@ -36,9 +36,9 @@ class LayoutPass {
       if (node.op->is_alias()) {
         const Layout& stored = program_.value(node.inputs[0]).layout;
         alias(std::move(node), stored ? stored->viewed_as(program_.value(node.outputs[0]).spec) : nullptr);
-      } else if (const Layout turned = turned_layout(node)) {
+      } else if (const Layout viewed = view_layout(node)) {
         node.is_view = true;
-        alias(std::move(node), turned);
+        alias(std::move(node), viewed);
       } else {
         prepare(std::move(node));
       }
@@ -61,12 +61,18 @@ class LayoutPass {
     program_.nodes.push_back(std::move(node));
   }
 
-  /// The layout of the result of a transposition that moves nothing; null for all other operators.
-  [[nodiscard]] Layout turned_layout(const LoweredNode& node) const {
-    const auto* const transpose = dynamic_cast<const ops::Transpose*>(node.op.get());
-    if (transpose == nullptr || retains_all_) return nullptr;
+  /// The layout of the result of a transposition or slice that moves nothing; null for all other operators.
+  [[nodiscard]] Layout view_layout(const LoweredNode& node) const {
+    if (retains_all_ || node.inputs.empty()) return nullptr;
     const Layout& stored = program_.value(node.inputs[0]).layout;
-    return stored ? stored->transposed(transpose->order(), program_.value(node.outputs[0]).spec) : nullptr;
+    const TensorSpec& result = program_.value(node.outputs[0]).spec;
+    if (stored == nullptr) return nullptr;
+    if (const auto* const transpose = dynamic_cast<const ops::Transpose*>(node.op.get())) {
+      return stored->transposed(transpose->order(), result);
+    }
+    const auto* const slice = dynamic_cast<const ops::Slice*>(node.op.get());
+    const bool is_whole = slice != nullptr && std::ranges::all_of(slice->step(), [](auto step) { return step == 1; });
+    return is_whole ? stored->sliced(slice->start(), result) : nullptr;
   }
 
   /// Whether it combines a variable with values of the same shape, element by element, as updates do.
@@ -157,7 +163,7 @@ Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device&
   Lowered lowered = lower_section(graph, section, options.retain == Retain::all);
   if (options.part == RunPart::before_exchange) hurry_updates(lowered);
   if (options.fuse && options.retain != Retain::all) {
-    fuse(lowered, device);
+    fuse(lowered, device, options.precision);
     // What the ranks exchange goes on its way in parts, none of which may wait for all others.
     constexpr std::size_t kMostApart = std::size_t{8} << 20;
     group_updates(lowered, options.part == RunPart::before_exchange ? kMostApart : SIZE_MAX);

@@ -117,7 +117,7 @@ void merge_chains(Lowered& program) {
 
 // Into a base of several results only where every other operand is there before it: the merged node takes the base's
 // place, so that readers of the other results stay behind it.
-void merge_epilogues(Lowered& program, const Device& device) {
+void merge_epilogues(Lowered& program, const Device& device, Precision precision) {
   Uses uses(program);
   std::vector<bool> gone(program.nodes.size(), false);
   for (std::size_t own = 0; own < program.nodes.size(); ++own) {
@@ -150,7 +150,7 @@ void merge_epilogues(Lowered& program, const Device& device) {
       const Expression epilogue({substitute(pointwise->expression().formulas()[0], slots)},
                                 static_cast<int>(extra.size()) + 1);
       const std::vector<TensorSpec> base_inputs = program.specs(base.inputs);
-      if (!device.supports_epilogue(*base.op, base_inputs, spec, epilogue, program.specs(extra))) continue;
+      if (!device.supports_epilogue(*base.op, base_inputs, spec, epilogue, program.specs(extra), precision)) continue;
       std::vector<ValueId> inputs = base.inputs;
       inputs.insert(inputs.end(), extra.begin(), extra.end());
       const std::string label = joined_label(base.op->name(), pointwise->name());
@@ -171,9 +171,9 @@ void merge_epilogues(Lowered& program, const Device& device) {
 
 }  // namespace
 
-void fuse(Lowered& program, const Device& device) {
+void fuse(Lowered& program, const Device& device, Precision precision) {
   merge_chains(program);
-  merge_epilogues(program, device);
+  merge_epilogues(program, device, precision);
 }
 
 }  // namespace concord

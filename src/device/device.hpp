@@ -168,11 +168,12 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Prepares a kernel that copies a tensor from one layout into another. It has one input and one output.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                                 const Layout& to) = 0;
-  /// Returns whether the kernel of `op` can apply `epilogue` to its first output before writing it. Input 0 of the
-  /// expression is that output. Further inputs have the specs `extra` and broadcast to the shape of the output.
+  /// Returns whether the kernel of `op` can apply `epilogue` to its first output before writing it, and should in a
+  /// program of this precision. Input 0 of the expression is that output. Further inputs have the specs `extra` and
+  /// broadcast to the shape of the output.
   [[nodiscard]] virtual bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                                const TensorSpec& output, const Expression& epilogue,
-                                               std::span<const TensorSpec> extra) const = 0;
+                                               std::span<const TensorSpec> extra, Precision precision) const = 0;
   /// The tuner, which finds the fastest kernels by measuring (tuner.hpp). Null if the device has no choice of kernels.
   /// Lives as long as the device.
   [[nodiscard]] virtual Tuner* tuner() { return nullptr; }

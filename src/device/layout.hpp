@@ -31,6 +31,11 @@ class LayoutDescription {
   [[nodiscard]] virtual Layout transposed(std::span<const std::size_t> /*order*/, const TensorSpec& /*spec*/) const {
     return nullptr;
   }
+  /// The layout in which some of the same bytes are the tensor `spec`, whose element (0, …) is element `start` of this
+  /// one; a slice of step 1. Null where they must be moved.
+  [[nodiscard]] virtual Layout sliced(std::span<const std::int64_t> /*start*/, const TensorSpec& /*spec*/) const {
+    return nullptr;
+  }
 };
 
 [[nodiscard]] inline bool same_layout(const Layout& a, const Layout& b) { return a == b || (a && b && a->equals(*b)); }

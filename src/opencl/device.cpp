@@ -15,6 +15,7 @@
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/formula/padded_tokens.hpp"
+#include "concord/opencl/formula/token_columns.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/event.hpp"
 #include "concord/opencl/launch/peer_memory.hpp"
@@ -243,8 +244,9 @@ void OpenClDevice::wait_for(const EventPtr& event) {
 std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, const Layout& from, const Layout& to) {
   const Use use(*this);
   return translated(info_.name, "preparing a reorder", [&] {
-    std::unique_ptr<Kernel> padded = prepare_padded_reorder(*context_, from, to);
-    return padded != nullptr ? std::move(padded) : prepare_channels_last_reorder(*context_, spec, from, to);
+    std::unique_ptr<Kernel> kernel = prepare_padded_reorder(*context_, from, to);
+    if (kernel == nullptr) kernel = prepare_columns_reorder(*context_, from, to);
+    return kernel != nullptr ? std::move(kernel) : prepare_channels_last_reorder(*context_, spec, from, to);
   });
 }
 

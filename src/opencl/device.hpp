@@ -41,7 +41,7 @@ class OpenClDevice final : public Device {
                                                         const Layout& to) override;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
-                                       std::span<const TensorSpec> extra) const override;
+                                       std::span<const TensorSpec> extra, Precision precision) const override;
   [[nodiscard]] Tuner* tuner() override { return tuner_.get(); }
   [[nodiscard]] KernelAlternatives* alternatives() override;
   void finish() override;

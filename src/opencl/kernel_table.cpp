@@ -8,7 +8,10 @@
 #include "concord/opencl/device.hpp"
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/formula/kernels.hpp"
+#include "concord/opencl/formula/token_columns.hpp"
+#include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/matmul.hpp"
@@ -35,6 +38,13 @@ const Kernels& kernel_table() {
   return table;
 }
 
+/// Whether kernels of the operator read columns of tokens where they lie.
+bool reads_columns(const Operator& op) {
+  return dynamic_cast<const ops::Attention*>(&op) != nullptr ||
+         dynamic_cast<const ops::AttentionBackwardQuery*>(&op) != nullptr ||
+         dynamic_cast<const ops::AttentionBackwardKeyValue*>(&op) != nullptr;
+}
+
 /// Whether NVIDIA's matrix cores would compute it, given its first two inputs.
 bool is_product(const Operator& op, std::span<const TensorSpec> inputs) {
   if (dynamic_cast<const ops::Matmul*>(&op) != nullptr) return true;
@@ -44,18 +54,21 @@ bool is_product(const Operator& op, std::span<const TensorSpec> inputs) {
 
 /// Whether the fused epilogue of a GEMM would take longer than a launch of its own: a GEMM on matrix cores has few
 /// work-items, which wait for long chains of instructions. On an H200 the fused gradient of gelu takes 16 ps per
-/// element; the unfused gelu, with its reads and writes, takes 2.3 ps.
-bool slows_epilogue(const Expression& epilogue, const TensorSpec& output) {
+/// element in fp32; the unfused gelu, with its reads and writes, takes 2.3 ps. Functions whose results are rounded to
+/// 16 bits (CONCORD_SHORT_RESULTS) are short.
+bool slows_epilogue(const Expression& epilogue, const TensorSpec& output, bool is_rounded) {
   using F = ScalarFunction;
   constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;
   constexpr std::array kShort{F::input,     F::constant, F::coordinate, F::add,     F::subtract,
                               F::multiply,  F::divide,   F::negate,     F::less,    F::equal,
                               F::select,    F::abs,      F::less_equal, F::minimum, F::maximum,
                               F::is_finite, F::floor,    F::rint,       F::sqrt,    F::rsqrt};
-  return output.shape.elements() >= kLeastElements &&
-         !std::ranges::all_of(epilogue.code(), [&](const Expression::Instruction& instruction) {
-           return std::ranges::find(kShort, instruction.function) != kShort.end();
-         });
+  constexpr std::array kShortWhereRounded{F::exp, F::sigmoid, F::silu, F::gelu_tanh};
+  const auto is_short = [&](const Expression::Instruction& instruction) {
+    return std::ranges::find(kShort, instruction.function) != kShort.end() ||
+           (is_rounded && std::ranges::find(kShortWhereRounded, instruction.function) != kShortWhereRounded.end());
+  };
+  return output.shape.elements() >= kLeastElements && !std::ranges::all_of(epilogue.code(), is_short);
 }
 
 }  // namespace
@@ -63,15 +76,20 @@ bool slows_epilogue(const Expression& epilogue, const TensorSpec& output) {
 PreparedKernel OpenClDevice::prepare(const KernelRequest& request) {
   const Use use(*this);
   return translated(info_.name, fmt::format("preparing {}", request.op->name()), [&] {
-    PreparedKernel prepared = kernel_table().prepare(*context_, request);
+    PreparedKernel prepared =
+        kernel_table().prepare(*context_, reads_columns(*request.op) ? request : without_columns(request));
     context_->alternatives().count(context_->limits().is_cpu ? alternative::kForCpus : alternative::kForGpus);
     return prepared;
   });
 }
 
 bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
-                                     const Expression& epilogue, std::span<const TensorSpec> extra) const {
-  if (context_->limits().is_nvidia && is_product(op, inputs) && slows_epilogue(epilogue, output)) return false;
+                                     const Expression& epilogue, std::span<const TensorSpec> extra,
+                                     Precision precision) const {
+  const bool is_rounded = storage_refusal(*context_, precision).empty();
+  if (context_->limits().is_nvidia && is_product(op, inputs) && slows_epilogue(epilogue, output, is_rounded)) {
+    return false;
+  }
   return kernel_table().supports_epilogue(op, inputs, output, epilogue, extra);
 }
 

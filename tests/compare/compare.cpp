@@ -24,7 +24,7 @@ class UnfusingDevice final : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
   [[nodiscard]] bool supports_epilogue(const Operator&, std::span<const TensorSpec>, const TensorSpec&,
-                                       const Expression&, std::span<const TensorSpec>) const override {
+                                       const Expression&, std::span<const TensorSpec>, Precision) const override {
     return false;
   }
 };

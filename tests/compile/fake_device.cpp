@@ -95,7 +95,8 @@ std::unique_ptr<Kernel> FakeDevice::prepare_reorder(const TensorSpec& spec, cons
 }
 
 bool FakeDevice::supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs, const TensorSpec& output,
-                                   const Expression& epilogue, std::span<const TensorSpec> extra) const {
+                                   const Expression& epilogue, std::span<const TensorSpec> extra,
+                                   Precision /*precision*/) const {
   questions.push_back(
       {std::string(op.name()), {op_inputs.begin(), op_inputs.end()}, output, epilogue, {extra.begin(), extra.end()}});
   return takes_epilogue && takes_epilogue(op, epilogue);

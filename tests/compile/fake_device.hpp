@@ -71,7 +71,7 @@ class FakeDevice final : public Device {
                                                         const Layout& to) override;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
-                                       std::span<const TensorSpec> extra) const override;
+                                       std::span<const TensorSpec> extra, Precision precision) const override;
 
   // The passes look at kernels only: memory and queues are refused.
   [[nodiscard]] BufferPtr allocate(std::size_t bytes) override;

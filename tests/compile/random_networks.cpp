@@ -190,8 +190,8 @@ class ForgetsSecondConstant final : public ForwardingDevice {
   using ForwardingDevice::ForwardingDevice;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
-                                       std::span<const TensorSpec> extra) const override {
-    return ForwardingDevice::supports_epilogue(op, op_inputs, output, shortened(epilogue), extra);
+                                       std::span<const TensorSpec> extra, Precision precision) const override {
+    return ForwardingDevice::supports_epilogue(op, op_inputs, output, shortened(epilogue), extra, precision);
   }
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override {
     const auto* fused = dynamic_cast<const ops::Fused*>(request.op);

@@ -15,7 +15,7 @@ const Scalar kResult = scalar::input(0), kFirst = scalar::input(1), kSecond = sc
 bool supported(const Operator& op, const std::vector<TensorSpec>& inputs, const Scalar& formula,
                const std::vector<TensorSpec>& extra) {
   const Expression expression({formula}, static_cast<int>(extra.size()) + 1);
-  return cpu_device()->supports_epilogue(op, inputs, op.infer(inputs)[0], expression, extra);
+  return cpu_device()->supports_epilogue(op, inputs, op.infer(inputs)[0], expression, extra, Precision::fp32);
 }
 
 TensorSpec f32(Shape shape) { return {DType::f32, std::move(shape)}; }

@@ -180,7 +180,7 @@ class PlainDevice final : public Device {
     throw NotSupported("the plain backend knows row-major tensors alone");
   }
   [[nodiscard]] bool supports_epilogue(const Operator&, std::span<const TensorSpec>, const TensorSpec&,
-                                       const Expression&, std::span<const TensorSpec>) const override {
+                                       const Expression&, std::span<const TensorSpec>, Precision) const override {
     return false;
   }
 

@@ -54,8 +54,9 @@ class Small final : public Device {
     return device_->prepare_reorder(spec, from, to);
   }
   bool supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
-                         const Expression& epilogue, std::span<const TensorSpec> extra) const override {
-    return device_->supports_epilogue(op, inputs, output, epilogue, extra);
+                         const Expression& epilogue, std::span<const TensorSpec> extra,
+                         Precision precision) const override {
+    return device_->supports_epilogue(op, inputs, output, epilogue, extra, precision);
   }
   void finish() override { device_->finish(); }
   double timed(Launch& launch) override { return device_->timed(launch); }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "concord/opencl/conv/problem.hpp"
 #include "concord/opencl/formula/epilogue.hpp"
 #include "concord/opencl/launch/context.hpp"
 #include "concord/ops/conv.hpp"
@@ -25,5 +26,8 @@ namespace concord::opencl {
                                                                      const EpilogueText& epilogue);
 [[nodiscard]] std::unique_ptr<Kernel> depthwise_strips_backward_weights(Context& context, const ops::ConvSizes& sizes,
                                                                         std::string_view label);
+
+/// The gradient of the filters where both images lie channels-last (depthwise_columns.cpp).
+[[nodiscard]] PreparedKernel prepare_depthwise_columns(Context& context, const ConvProblem& problem);
 
 }  // namespace concord::opencl

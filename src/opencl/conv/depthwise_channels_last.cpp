@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "concord/opencl/conv/depthwise.hpp"
 #include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/formula/channels_last_rows.hpp"
 #include "concord/opencl/launch/blocking.hpp"
@@ -113,37 +114,10 @@ PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
   return prepared_strips(request, std::move(pass));
 }
 
-PreparedKernel backward_weights(Context& context, const ConvProblem& problem) {
-  const ops::ConvSizes& s = problem.sizes;
-  const KernelRequest& request = problem.request;
-  // Of a wide filter neighbouring places share most pixels.
-  constexpr std::int64_t kWideFilter = 5;
-  const std::int64_t strip = s.kw >= kWideFilter ? kStrip : 1, strips = (s.ow + strip - 1) / strip;
-  const RowsGrid grid = grid_of(context, {DType::f32, Shape{s.n, s.c, s.oh, strips}}, request.precision);
-  const std::vector<std::string> definitions = strip_definitions(s, s.options.stride[2], strip);
-  std::vector<Argument> arguments{blocks_of(input(0)), blocks_of(input(1)), workspace()};
-  for (const std::int64_t value : {s.h, s.w}) arguments.emplace_back(static_cast<std::int32_t>(value));
-  for (const std::int64_t value : {s.ow, strips}) arguments.emplace_back(static_cast<std::uint32_t>(value));
-  for (const std::int64_t value : {s.options.padding[1], s.options.padding[2]}) {
-    arguments.emplace_back(static_cast<std::int32_t>(value));
-  }
-  Stage add = grid.over_blocks("depthwise_weights", std::move(arguments), {}, definitions);
-  // The kernel has all rows of small filters at once.
-  constexpr std::int64_t kTapsAtOnce = 9;
-  add.global[2] = static_cast<std::size_t>(s.taps() <= kTapsAtOnce ? 1 : s.kh);
-  Stage join{grid.program({}, definitions),
-             "depthwise_weights_join",
-             {workspace(), output(0), static_cast<std::uint32_t>(s.c), static_cast<std::uint32_t>(grid.parts())}};
-  blocking_of(context.limits(), s.c * s.taps(), 1).apply(join);
-  auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} depthwise channels-last", problem.label),
-                                               std::vector<StagedKernel::AnyStage>{std::move(add), std::move(join)},
-                                               static_cast<std::size_t>(grid.parts() * s.c * s.taps()) * sizeof(float));
-  return prepared_channels_last(request, std::move(kernel), std::array<std::size_t, 2>{0, 1}, {});
-}
-
 PreparedKernel prepare_depthwise_channels_last(Context& context, const ConvProblem& problem) {
   if (problem.pass == ConvPass::forward) return forward(context, problem);
-  return problem.pass == ConvPass::backward_data ? backward_data(context, problem) : backward_weights(context, problem);
+  return problem.pass == ConvPass::backward_data ? backward_data(context, problem)
+                                                 : prepare_depthwise_columns(context, problem);
 }
 
 }  // namespace

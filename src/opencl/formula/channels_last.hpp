@@ -35,6 +35,8 @@ class ChannelsLast final : public LayoutDescription {
   [[nodiscard]] Layout viewed_as(const TensorSpec& spec) const override;
   /// Images as tokens, and tokens as images.
   [[nodiscard]] Layout transposed(std::span<const std::size_t> order, const TensorSpec& spec) const override;
+  /// Some blocks of channels of all tokens (formula/token_columns.hpp).
+  [[nodiscard]] Layout sliced(std::span<const std::int64_t> start, const TensorSpec& spec) const override;
 
   [[nodiscard]] ChannelAxis axis() const { return axis_; }
   /// The stored type: bf16 or f16 for floats, i32 for indices.

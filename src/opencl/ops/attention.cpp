@@ -72,7 +72,8 @@ bool lie_as_tokens(const AttentionProblem& problem, const KernelRequest& request
   bool one_does = false;
   for (std::size_t i = 0; problem.is_vector(i); ++i) {
     if (!channels_last(request.inputs[i], number, ChannelAxis::last)) return false;
-    one_does = one_does || as_channels_last(request.input_layouts[i]) != nullptr;
+    const Layout& layout = request.input_layouts[i];
+    one_does = one_does || as_channels_last(layout) != nullptr || as_token_columns(layout) != nullptr;
   }
   return one_does;
 }
@@ -83,12 +84,16 @@ std::unique_ptr<Kernel> prepare_on_matrix_cores(Context& context, AttentionProbl
   OpenClAlternatives& alternatives = context.alternatives();
   const bool mma = attention_mma_supports(context, problem);
   problem.tokens = lie_as_tokens(problem, request);
+  for (std::size_t i = 0; problem.tokens && i < problem.columns.size(); ++i) {
+    if (as_token_columns(request.input_layouts[i]) != nullptr) problem.columns[i] = request.input_layouts[i];
+  }
   if (problem.tokens && attention_wgmma_supports(context, problem) &&
       alternatives.should_use(alternative::kAttentionWgmma, !mma || attention_wgmma_is_faster(problem))) {
     return prepare_attention_wgmma(context, problem);
   }
   if (mma && alternatives.should_use(alternative::kAttentionMma, true)) return prepare_attention_mma(context, problem);
   problem.tokens = false;
+  problem.columns = {};
   return nullptr;
 }
 
@@ -109,7 +114,11 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
   for (std::size_t k = 0; k < request.outputs.size(); ++k) {
     if (problem.is_vector_output(k)) outputs.push_back(k);
   }
-  return prepared_channels_last(request, std::move(kernel), inputs, outputs, ChannelAxis::last);
+  PreparedKernel answer = prepared_channels_last(request, std::move(kernel), inputs, outputs, ChannelAxis::last);
+  for (const std::size_t i : inputs) {
+    if (problem.columns_of(i) != nullptr) answer.input_layouts[i] = problem.columns[i];
+  }
+  return answer;
 }
 
 PreparedKernel prepare_attention(Context& context, const ops::Attention& op, const KernelRequest& request) {
@@ -134,8 +143,10 @@ std::vector<std::string> attention_definitions(const AttentionProblem& problem) 
   if (form.causal == ops::Causal::first) list.emplace_back("CAUSAL_FIRST");
   if (form.causal == ops::Causal::last) list.emplace_back("CAUSAL_LAST");
   if (problem.sizes.by_tokens()) {
-    list.insert(list.end(), {"TOKENS_FIRST", fmt::format("QUERY_PITCH={}", problem.sizes.query_pitch()),
-                             fmt::format("KEY_PITCH={}", problem.sizes.key_pitch())});
+    list.insert(list.end(),
+                {"TOKENS_FIRST", fmt::format("QUERY_PITCH={}", problem.sizes.query_pitch()),
+                 fmt::format("KEY_PITCH={}", problem.sizes.key_pitch()), fmt::format("Q_PITCH={}", problem.pitch(0)),
+                 fmt::format("K_PITCH={}", problem.pitch(1)), fmt::format("V_PITCH={}", problem.pitch(2))});
   }
   if (form.mask) list.emplace_back("MASK");
   if (form.lengths) list.emplace_back("LENGTHS");
@@ -148,8 +159,9 @@ std::vector<Argument> attention_arguments(const AttentionProblem& problem, std::
   const ops::AttentionSizes& s = problem.sizes;
   const std::size_t of_vectors = problem.tokens ? 2 : 4;
   std::vector<Argument> arguments;
-  for (std::size_t i = 0; i < problem.operands(); ++i)
-    arguments.emplace_back(input(i, problem.is_vector(i) ? of_vectors : 4));
+  for (std::size_t i = 0; i < problem.operands(); ++i) {
+    arguments.emplace_back(problem.is_vector(i) ? problem.vectors(i) : input(i));
+  }
   for (std::size_t k = 0; k < problem.outputs; ++k) {
     arguments.emplace_back(output(k, problem.is_vector_output(k) ? of_vectors : 4));
   }

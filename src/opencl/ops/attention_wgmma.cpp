@@ -47,31 +47,35 @@ WgmmaTiles wgmma_tiles(const AttentionProblem& problem) {
   return kTwoNarrow;
 }
 
-/// The map of vectors (batch, head, row, value), from which `rows` rows of 64 values are copied at once.
-TensorMap map_of(const AttentionProblem& problem, std::int64_t heads, std::int64_t rows_of_head, std::int64_t rows) {
+/// The map of vector operand `i` (batch, head, row, value), from which `rows` rows of 64 values are copied at once.
+TensorMap map_of(const AttentionProblem& problem, std::size_t i, std::int64_t rows) {
   const ops::AttentionSizes& s = problem.sizes;
-  const std::int64_t vector = 2 * s.width, row = s.by_tokens() ? heads * vector : vector;
+  const bool is_of_keys = i == 1 || i == 2;
+  const std::int64_t heads = is_of_keys ? s.key_heads : s.heads, rows_of_head = is_of_keys ? s.keys : s.queries;
+  const std::int64_t vector = 2 * s.width, row = 2 * problem.pitch(i);
   const std::int64_t head = s.by_tokens() ? vector : rows_of_head * vector;
   const std::array<std::int64_t, 4> sizes{s.width, rows_of_head, heads, s.batch}, box{kChunk, rows, 1, 1};
-  const std::array<std::int64_t, 3> strides{row, head, heads * rows_of_head * vector};
+  const std::array<std::int64_t, 3> strides{row, head, s.by_tokens() ? rows_of_head * row : heads * head};
   const MapNumber number = storage_number(problem.precision) == DType::f16 ? MapNumber::f16 : MapNumber::bf16;
   return box_map({number, sizes, strides}, box);
 }
 
 /// Writes the maps of q, k, v and, for gradients, diff_dst.
 Stage describe(Context& context, const AttentionProblem& problem, const KeptArgument& to) {
-  const ops::AttentionSizes& s = problem.sizes;
   const WgmmaTiles tiles = wgmma_tiles(problem);
   const bool owns_keys = problem.pass == AttentionPass::backward_key_value;
-  const TensorMap of_queries = map_of(problem, s.heads, s.queries, owns_keys ? tiles.other : tiles.own());
-  const TensorMap of_keys = map_of(problem, s.key_heads, s.keys, owns_keys ? tiles.own() : tiles.other);
-  const std::array<TensorMap, 4> maps{of_queries, of_keys, of_keys, of_queries};
+  const std::int64_t query_rows = owns_keys ? tiles.other : tiles.own();
+  const std::int64_t key_rows = owns_keys ? tiles.own() : tiles.other;
+  // Of the forward pass the last one is not read.
+  const std::size_t last = problem.pass == AttentionPass::forward ? 2 : 3;
+  const std::array<TensorMap, 4> maps{map_of(problem, 0, query_rows), map_of(problem, 1, key_rows),
+                                      map_of(problem, 2, key_rows), map_of(problem, last, query_rows)};
   std::vector<Argument> arguments{constant_table<TensorMap>(context, maps),
                                   to,
-                                  input(0, 2),
-                                  input(1, 2),
-                                  input(2, 2),
-                                  input(problem.pass == AttentionPass::forward ? 2 : 3, 2)};
+                                  problem.vectors(0),
+                                  problem.vectors(1),
+                                  problem.vectors(2),
+                                  problem.vectors(last)};
   return {.program = context.program("ops/attention_maps.cl", {}),
           .function = "attention_maps",
           .arguments = std::move(arguments),

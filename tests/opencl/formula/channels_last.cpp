@@ -168,15 +168,18 @@ TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[openc
 TEST_CASE("channels-last: depthwise convolutions and their gradients", "[opencl][channels_last]") {
   struct Geometry {
     std::int64_t kernel, stride, padding;
+    Shape src = {2, 24, 11, 14};
   };
-  for (const Geometry g :
-       {Geometry{3, 1, 1}, Geometry{3, 2, 1}, Geometry{5, 1, 2}, Geometry{7, 2, 3}, Geometry{2, 1, 0}}) {
-    check_same({{normal({2, 24, 11, 14}, 1)}, {normal({24, 1, g.kernel, g.kernel}, 2)}, {normal({24, 1, 1}, 3)}},
-               [g](const std::vector<Value>& x) {
+  // The last one has several segments of rows, and more pairs of channels than a group.
+  for (const Geometry& g : {Geometry{3, 1, 1}, Geometry{3, 2, 1}, Geometry{5, 2, 2}, Geometry{7, 1, 3},
+                            Geometry{2, 1, 0}, Geometry{3, 1, 1, {1, 72, 37, 9}}}) {
+    const std::int64_t channels = g.src[1];
+    check_same({{normal(g.src, 1)}, {normal({channels, 1, g.kernel, g.kernel}, 2)}, {normal({channels, 1, 1}, 3)}},
+               [g, channels](const std::vector<Value>& x) {
                  // The slope of relu is an epilogue of the data gradient.
                  const Value y =
                      conv2d(relu(x[0]), x[1],
-                            {.stride = {g.stride, g.stride}, .padding = {g.padding, g.padding}, .groups = 24});
+                            {.stride = {g.stride, g.stride}, .padding = {g.padding, g.padding}, .groups = channels});
                  return with_gradients(y + x[2], y, {x[0], x[1]});
                },
                0.03,
