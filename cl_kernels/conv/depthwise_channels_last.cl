@@ -4,18 +4,6 @@
 #include "shared/epilogue_block.h"
 #define TAPS (KERNEL_H * KERNEL_W)
 
-// weights (channel, tap) to (tap, channel), with FLIP from the last tap to the first.
-__kernel void depthwise_turn(__global const float *restrict weights, ulong weights_offset, __global float *restrict turned,
-                             ulong turned_offset, uint channels) {
-  const uint item = (uint)get_global_id(0), tap = item / channels, channel = item - tap * channels;
-  if (tap >= TAPS) return;
-#ifdef FLIP
-  turned[turned_offset + item] = weights[weights_offset + channel * TAPS + TAPS - 1 - tap];
-#else
-  turned[turned_offset + item] = weights[weights_offset + channel * TAPS + tap];
-#endif
-}
-
 #define SOURCE_AND_RESULT                                                                                            \
   __global const uint4 *restrict src, ulong src_offset, __global const float4 *restrict turned, ulong turned_offset,  \
       __global uint4 *dst, ulong dst_offset, uint count, uint blocks, uint strips, int src_height, int src_width,     \
@@ -67,7 +55,7 @@ __kernel void depthwise_gather(SOURCE_AND_RESULT) {
 #pragma unroll
       for (int i = 0; i < STRIP; ++i) {
         const int kx = j - i * STRIDE;
-        if (kx >= 0 && kx < KERNEL_W) EACH_CHANNEL(e) sums[i][e] += values[e] * filters[kx][e];
+        if (kx >= 0 && kx < KERNEL_W) EACH_CHANNEL(e) sums[i][e] = fma(values[e], filters[kx][e], sums[i][e]);
       }
     }
   }
@@ -95,7 +83,7 @@ __kernel void depthwise_scatter(SOURCE_AND_RESULT) {
       float values[BLOCK_CHANNELS];
       read_block(values, src[((ulong)(row / STRIDE) * src_width + column / STRIDE) * blocks]);
       READ_FILTER(filter, ky * KERNEL_W + kx)
-      EACH_CHANNEL(e) sums[e] += values[e] * filter[e];
+      EACH_CHANNEL(e) sums[e] = fma(values[e], filter[e], sums[e]);
     }
   }
   EPILOGUE_BLOCK(sums, item, image, block * BLOCK_CHANNELS);

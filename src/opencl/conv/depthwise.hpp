@@ -27,7 +27,18 @@ namespace concord::opencl {
 [[nodiscard]] std::unique_ptr<Kernel> depthwise_strips_backward_weights(Context& context, const ops::ConvSizes& sizes,
                                                                         std::string_view label);
 
-/// The gradient of the filters where both images lie channels-last (depthwise_columns.cpp).
-[[nodiscard]] PreparedKernel prepare_depthwise_columns(Context& context, const ConvProblem& problem);
+// Of images that lie channels-last, depthwise_columns.cpp: by columns that go down the rows.
+
+/// Writes the filters to the workspace as (tap, channel), in fp32; `flip` turns them from the last tap to the first.
+[[nodiscard]] Stage depthwise_turn(Context& context, const ops::ConvSizes& sizes, bool flip);
+/// Rows and columns of an image, or of padding.
+struct ImageSizes {
+  std::int64_t height, width;
+};
+/// The forward pass, or the data gradient of stride 1 as one over flipped filters.
+[[nodiscard]] std::unique_ptr<Kernel> depthwise_columns(Context& context, const ConvProblem& problem,
+                                                        const ImageSizes& source, const ImageSizes& result,
+                                                        const ImageSizes& padding, const EpilogueText& epilogue);
+[[nodiscard]] PreparedKernel depthwise_columns_backward_weights(Context& context, const ConvProblem& problem);
 
 }  // namespace concord::opencl

@@ -40,19 +40,12 @@ std::vector<std::string> strip_definitions(const ops::ConvSizes& s, std::int64_t
           fmt::format("STRIP={}", strip)};
 }
 
-/// An image as the kernels see it: rows, columns.
-struct ImageSizes {
-  std::int64_t height, width;
-};
-
 /// The turned filters, then the pass over the result's strips.
 std::unique_ptr<Kernel> over_strips(Context& context, const ops::ConvSizes& s, const RowsGrid& grid,
                                     std::string_view label, std::string function,
                                     const std::vector<std::string>& definitions, std::int64_t strip,
                                     const ImageSizes& source, const ImageSizes& result, const ImageSizes& padding,
-                                    const EpilogueText& epilogue) {
-  Stage turn{grid.program({}, definitions), "depthwise_turn", {input(1), workspace(), static_cast<std::uint32_t>(s.c)}};
-  blocking_of(context.limits(), s.c * s.taps(), 1).apply(turn);
+                                    const EpilogueText& epilogue, bool flip = false) {
   const std::int64_t strips = (result.width + strip - 1) / strip, blocks = s.c / ChannelsLast::kBlock;
   const std::int64_t items = s.n * result.height * strips * blocks;
   std::vector<Argument> arguments{blocks_of(input(0)), workspace(0, 16), blocks_of(output(0))};
@@ -64,9 +57,10 @@ std::unique_ptr<Kernel> over_strips(Context& context, const ops::ConvSizes& s, c
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
   Stage pass{grid.program(epilogue, definitions), std::move(function), std::move(arguments)};
   blocking_of(context.limits(), items, 1).apply(pass);
-  return std::make_unique<StagedKernel>(context, fmt::format("{} depthwise channels-last", label),
-                                        std::vector<StagedKernel::AnyStage>{std::move(turn), std::move(pass)},
-                                        static_cast<std::size_t>(s.c * s.taps()) * sizeof(float));
+  return std::make_unique<StagedKernel>(
+      context, fmt::format("{} depthwise channels-last", label),
+      std::vector<StagedKernel::AnyStage>{depthwise_turn(context, s, flip), std::move(pass)},
+      static_cast<std::size_t>(s.c * s.taps()) * sizeof(float));
 }
 
 RowsGrid grid_of(Context& context, const TensorSpec& image, Precision precision) {
@@ -84,14 +78,24 @@ PreparedKernel prepared_strips(const KernelRequest& request, std::unique_ptr<Ker
   return prepared_channels_last(request, std::move(pass), images, kFirst);
 }
 
+/// Whether pairs of channels that go down the rows are faster than strips of 8 channels, whose filters do not stay in
+/// registers: measured on an H200.
+bool goes_down(const ops::ConvSizes& sizes) {
+  constexpr std::int64_t kLarge = 7;
+  return sizes.kh >= kLarge && sizes.kw >= kLarge;
+}
+
 PreparedKernel forward(Context& context, const ConvProblem& problem) {
   const ops::ConvSizes& s = problem.sizes;
   const KernelRequest& request = problem.request;
-  std::unique_ptr<Kernel> pass =
-      over_strips(context, s, grid_of(context, request.outputs[0], request.precision), problem.label,
-                  "depthwise_gather", strip_definitions(s, s.options.stride[2], kStrip), kStrip, {s.h, s.w},
-                  {s.oh, s.ow}, {s.options.padding[1], s.options.padding[2]}, epilogue_of(problem));
-  return prepared_strips(request, std::move(pass));
+  const ImageSizes source{s.h, s.w}, result{s.oh, s.ow}, padding{s.options.padding[1], s.options.padding[2]};
+  if (goes_down(s)) {
+    return prepared_strips(request, depthwise_columns(context, problem, source, result, padding, epilogue_of(problem)));
+  }
+  return prepared_strips(
+      request, over_strips(context, s, grid_of(context, request.outputs[0], request.precision), problem.label,
+                           "depthwise_gather", strip_definitions(s, s.options.stride[2], kStrip), kStrip, source,
+                           result, padding, epilogue_of(problem)));
 }
 
 PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
@@ -99,25 +103,26 @@ PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
   const KernelRequest& request = problem.request;
   const RowsGrid grid = grid_of(context, request.outputs[0], request.precision);
   const std::int64_t stride = s.options.stride[2];
-  std::unique_ptr<Kernel> pass;
-  if (stride == 1) {
-    // The same sum, over flipped filters.
-    std::vector<std::string> definitions = strip_definitions(s, 1, kStrip);
-    definitions.emplace_back("FLIP");
-    pass =
-        over_strips(context, s, grid, problem.label, "depthwise_gather", definitions, kStrip, {s.oh, s.ow}, {s.h, s.w},
-                    {s.kh - 1 - s.options.padding[1], s.kw - 1 - s.options.padding[2]}, epilogue_of(problem));
-  } else {
-    pass = over_strips(context, s, grid, problem.label, "depthwise_scatter", strip_definitions(s, stride, 1), 1,
-                       {s.oh, s.ow}, {s.h, s.w}, {s.options.padding[1], s.options.padding[2]}, epilogue_of(problem));
+  const ImageSizes source{s.oh, s.ow}, result{s.h, s.w}, padding{s.options.padding[1], s.options.padding[2]};
+  if (stride > 1) {
+    return prepared_strips(
+        request, over_strips(context, s, grid, problem.label, "depthwise_scatter", strip_definitions(s, stride, 1), 1,
+                             source, result, padding, epilogue_of(problem)));
   }
-  return prepared_strips(request, std::move(pass));
+  // The forward sum, over flipped filters.
+  const ImageSizes left{s.kh - 1 - padding.height, s.kw - 1 - padding.width};
+  if (goes_down(s)) {
+    return prepared_strips(request, depthwise_columns(context, problem, source, result, left, epilogue_of(problem)));
+  }
+  return prepared_strips(
+      request, over_strips(context, s, grid, problem.label, "depthwise_gather", strip_definitions(s, 1, kStrip), kStrip,
+                           source, result, left, epilogue_of(problem), true));
 }
 
 PreparedKernel prepare_depthwise_channels_last(Context& context, const ConvProblem& problem) {
   if (problem.pass == ConvPass::forward) return forward(context, problem);
   return problem.pass == ConvPass::backward_data ? backward_data(context, problem)
-                                                 : prepare_depthwise_columns(context, problem);
+                                                 : depthwise_columns_backward_weights(context, problem);
 }
 
 }  // namespace
