@@ -33,7 +33,7 @@ Names offered(const KernelRequest& request) {
   return names;
 }
 
-/// A layout that any view keeps, and that the transposition {1, 0} turns into `turned`.
+/// A layout that any view keeps, and that the transposition {1, 0}, and a slice from row 1 on, make `turned`.
 class ViewableLayout final : public LayoutDescription {
  public:
   explicit ViewableLayout(Layout turned) : turned_(std::move(turned)) {}
@@ -43,6 +43,9 @@ class ViewableLayout final : public LayoutDescription {
   [[nodiscard]] Layout viewed_as(const TensorSpec&) const override { return std::make_shared<ViewableLayout>(turned_); }
   [[nodiscard]] Layout transposed(std::span<const std::size_t> order, const TensorSpec&) const override {
     return order[0] == 1 ? turned_ : nullptr;
+  }
+  [[nodiscard]] Layout sliced(std::span<const std::int64_t> start, const TensorSpec&) const override {
+    return start[0] == 1 ? turned_ : nullptr;
   }
 
  private:
@@ -313,6 +316,28 @@ TEST_CASE("a transposition is a view where layouts say so, and a kernel where va
   choose_layouts(kept, device, Precision::fp32, true);
   CHECK(operators_of(kept) == Names{"softmax", "reorder", "transpose", "relu"});
   check_layouts(kept);
+}
+
+TEST_CASE("a slice is a view where layouts say so, and a kernel with steps or where values are kept", "[compile]") {
+  Graph graph;
+  const Value x = softmax(graph.input("x", {DType::f32, {4, 4}}));
+  const std::vector outputs{relu(named(slice(x, 0, 1, 3), "part")), relu(named(slice(x, 0, 1, 4, 2), "stepped")),
+                            relu(named(slice(x, 0, 0, 2), "moved"))};
+  FakeDevice device;
+  device.rules["softmax"] = {nullptr, std::make_shared<ViewableLayout>(named_layout("columns"))};
+  const Lowered program = laid_out(graph, outputs, device);
+  const auto is_view = [&](const char* name) {
+    const ValueId id = id_of(program, name);
+    const auto makes_it = [&](const LoweredNode& node) { return node.outputs[0] == id; };
+    return std::ranges::find_if(program.nodes, makes_it)->is_view;
+  };
+  CHECK(is_view("part"));
+  CHECK(name_of(program.value(id_of(program, "part")).layout) == "columns");
+  CHECK_FALSE(is_view("stepped"));
+  CHECK_FALSE(is_view("moved"));
+  Lowered kept = lower(graph, outputs, true);
+  choose_layouts(kept, device, Precision::fp32, true);
+  CHECK(std::ranges::none_of(kept.nodes, [](const LoweredNode& node) { return node.is_view; }));
 }
 
 TEST_CASE("row-major lies between two layouts that the device does not exchange", "[compile]") {
