@@ -2,7 +2,6 @@
 #include "concord/opencl/formula/channels_last.hpp"
 
 #include "concord/core/check.hpp"
-#include "concord/opencl/formula/token_columns.hpp"
 #include "concord/opencl/launch/blocking.hpp"
 #include "concord/opencl/launch/context.hpp"
 #include "concord/opencl/launch/sizes.hpp"
@@ -35,15 +34,6 @@ Layout ChannelsLast::transposed(std::span<const std::size_t> order, const Tensor
   }
   if (order[is_tokens() ? 1 : last] != (is_tokens() ? last : 1)) return nullptr;
   return channels_last(spec, number_, is_tokens() ? ChannelAxis::second : ChannelAxis::last);
-}
-
-Layout ChannelsLast::sliced(std::span<const std::int64_t> start, const TensorSpec& spec) const {
-  const std::size_t last = shape_.rank() - 1;
-  for (std::size_t axis = 0; axis < last; ++axis) {
-    if (spec.shape[axis] != shape_[axis]) return nullptr;
-  }
-  if (!is_tokens() || start[last] % kBlock != 0 || !channels_last(spec, number_, axis_)) return nullptr;
-  return std::make_shared<TokenColumns>(spec.shape, number_, spec.shape[-1], channels(), start[last]);
 }
 
 DType storage_number(Precision precision) { return precision == Precision::fp16 ? DType::f16 : DType::bf16; }

@@ -35,7 +35,7 @@ class ChannelsLast final : public LayoutDescription {
   [[nodiscard]] Layout viewed_as(const TensorSpec& spec) const override;
   /// Images as tokens, and tokens as images.
   [[nodiscard]] Layout transposed(std::span<const std::size_t> order, const TensorSpec& spec) const override;
-  /// Some blocks of channels of all tokens (formula/token_columns.hpp).
+  /// Some blocks of channels of all tokens: TokenColumns (token_columns.cpp).
   [[nodiscard]] Layout sliced(std::span<const std::int64_t> start, const TensorSpec& spec) const override;
 
   [[nodiscard]] ChannelAxis axis() const { return axis_; }

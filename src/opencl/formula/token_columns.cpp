@@ -8,6 +8,15 @@
 
 namespace concord::opencl {
 
+Layout ChannelsLast::sliced(std::span<const std::int64_t> start, const TensorSpec& spec) const {
+  const std::size_t last = shape_.rank() - 1;
+  for (std::size_t axis = 0; axis < last; ++axis) {
+    if (spec.shape[axis] != shape_[axis]) return nullptr;
+  }
+  if (!is_tokens() || start[last] % kBlock != 0 || !channels_last(spec, number_, axis_)) return nullptr;
+  return std::make_shared<TokenColumns>(spec.shape, number_, spec.shape[-1], channels(), start[last]);
+}
+
 std::size_t TokenColumns::bytes() const { return size(shape_.elements()) * size_of(number_); }
 
 bool TokenColumns::equals(const LayoutDescription& other) const {
