@@ -24,13 +24,20 @@ typedef float target_t;
 #define AT_ONCE 8
 #define ROW_LENGTH ((classes + 7) / 8)
 #define CLASS_OF(first, i) (8 * (first) + (i))
-#define READ_LOGITS(x, first) read_block(x, logits[first])
+#define STEP LANES
+// A block is read while the one before is added up.
+#define BEGIN_READING() uint4 next = logits[min((ulong)LANE, ROW_LENGTH - 1)];
+#define READ_LOGITS(x, first) \
+  read_block(x, next);        \
+  next = logits[min((first) + LANES, ROW_LENGTH - 1)]
 #define LOGIT(c) floats_of(((__global const ushort *)logits)[c]).x
 #else
 #define LOGITS float
 #define AT_ONCE 4
 #define ROW_LENGTH classes
 #define CLASS_OF(first, i) ((first) + (i)*LANES)
+#define STEP (AT_ONCE * LANES)
+#define BEGIN_READING()
 #define READ_LOGITS(x, first) \
   EACH(i, AT_ONCE) x[i] = CLASS_OF(first, i) < classes ? logits[CLASS_OF(first, i)] : -INFINITY
 #define LOGIT(c) logits[c]
@@ -61,11 +68,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void cross_entropy
   // Terms relative to the largest logit so far. The largest terms are 1. Counted apart they do not swallow the others,
   // which are all there is of a small loss.
   float largest = -INFINITY, others = 0.0f, ones = 0.0f;
-#ifdef TOKENS
-  for (ulong first = LANE; first < ROW_LENGTH; first += LANES) {
-#else
-  for (ulong first = LANE; first < classes; first += AT_ONCE * LANES) {
-#endif
+  BEGIN_READING()
+  for (ulong first = LANE; first < ROW_LENGTH; first += STEP) {
     float x[AT_ONCE], most = largest;
     READ_LOGITS(x, first);
     EACH(i, AT_ONCE) x[i] = CLASS_OF(first, i) < classes ? x[i] : -INFINITY;
