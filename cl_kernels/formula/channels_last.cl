@@ -50,17 +50,18 @@ __kernel __attribute__((reqd_work_group_size(SIDE, ROWS, 1))) void channels_last
   }
 }
 
+// A place of src has `pitch` channels, those of dst from channel `begin` on.
 __kernel __attribute__((reqd_work_group_size(SIDE, ROWS, 1))) void channels_last_to_rows(
     __global const number_t *restrict src, ulong src_offset, __global value_t *restrict dst, ulong dst_offset,
-    uint channels, uint places) {
+    uint channels, uint places, uint pitch, uint begin) {
   __local value_t square[SIDE * PITCH];
   SQUARE_IDS;
-  src += src_offset + image;
+  src += src_offset + get_global_id(2) * ((ulong)pitch * places) + begin;
   dst += dst_offset + image;
 #pragma unroll
   for (uint row = y; row < SIDE; row += ROWS) {
     const uint place = min(place_begin + row, places - 1), channel = min(channel_begin + x, channels - 1);
-    square[row * PITCH + x] = VALUE_OF(src[(ulong)place * channels + channel]);
+    square[row * PITCH + x] = VALUE_OF(src[(ulong)place * pitch + channel]);
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
@@ -91,7 +92,7 @@ __kernel void tokens_to_floats(__global const uint4 *restrict src, ulong src_off
 }
 
 // Of `blocks` blocks of each token, from block `begin` on; the tokens of src have `src_blocks`.
-__kernel void token_columns_to_floats(__global const uint4 *restrict src, ulong src_offset,
+__kernel void channel_columns_to_floats(__global const uint4 *restrict src, ulong src_offset,
                                       __global float4 *restrict dst, ulong dst_offset, uint count, uint blocks,
                                       uint src_blocks, uint begin) {
   const uint i = (uint)get_global_id(0);

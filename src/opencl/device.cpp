@@ -15,7 +15,7 @@
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/formula/padded_tokens.hpp"
-#include "concord/opencl/formula/token_columns.hpp"
+#include "concord/opencl/formula/channel_columns.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/event.hpp"
 #include "concord/opencl/launch/peer_memory.hpp"

@@ -7,14 +7,15 @@
 #include "concord/opencl/conv/depthwise.hpp"
 #include "concord/opencl/device.hpp"
 #include "concord/opencl/driver/status.hpp"
+#include "concord/opencl/formula/channel_columns.hpp"
 #include "concord/opencl/formula/kernels.hpp"
-#include "concord/opencl/formula/token_columns.hpp"
 #include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/matmul.hpp"
+#include "concord/ops/pointwise.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -22,8 +23,10 @@ namespace {
 /// Every operator of the backend.
 const Kernels& kernel_table();
 
+/// Of columns of channels the base gets its own images or tokens; the epilogue reads them where they lie.
 PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const KernelRequest& request) {
-  return kernel_table().prepare_fused(context, *op.base(), request, {op.epilogue(), op.base_inputs()});
+  return kernel_table().prepare_fused(context, *op.base(), without_columns(request, op.base_inputs()),
+                                      {op.epilogue(), op.base_inputs()});
 }
 
 Kernels make_table() {
@@ -38,9 +41,10 @@ const Kernels& kernel_table() {
   return table;
 }
 
-/// Whether kernels of the operator read columns of tokens where they lie.
+/// Whether kernels of the operator read columns of channels where they lie.
 bool reads_columns(const Operator& op) {
-  return dynamic_cast<const ops::Attention*>(&op) != nullptr ||
+  return dynamic_cast<const ops::Pointwise*>(&op) != nullptr || dynamic_cast<const ops::Fused*>(&op) != nullptr ||
+         dynamic_cast<const ops::Attention*>(&op) != nullptr ||
          dynamic_cast<const ops::AttentionBackwardQuery*>(&op) != nullptr ||
          dynamic_cast<const ops::AttentionBackwardKeyValue*>(&op) != nullptr;
 }

@@ -77,19 +77,37 @@ std::vector<std::string> number_definitions(Context& context, DType number) {
   return definitions;
 }
 
+std::vector<std::string> reorder_definitions(Context& context, DType number) {
+  std::vector<std::string> definitions = number_definitions(context, number);
+  definitions.emplace_back(number == DType::i32   ? "NUMBERS=I32"
+                           : number == DType::f16 ? "NUMBERS=F16"
+                                                  : "NUMBERS=BF16");
+  return definitions;
+}
+
+namespace {
+
+/// A launch over the squares of channels and places of an image, which gets `operands`, channels and places.
+Stage over_squares(Context& context, const ChannelsLast& image, std::string function, std::vector<Argument> operands) {
+  constexpr std::int64_t kSide = 32, kRows = 8;
+  operands.insert(operands.end(), {as_uint(image.channels()), as_uint(image.places())});
+  return {context.program("formula/channels_last.cl", reorder_definitions(context, image.number())),
+          std::move(function),
+          std::move(operands),
+          {size(divide_up(image.places(), kSide) * kSide), size(divide_up(image.channels(), kSide) * kRows),
+           size(image.images())},
+          {size(kSide), size(kRows), 1}};
+}
+
+}  // namespace
+
 std::unique_ptr<Kernel> prepare_channels_last_reorder(Context& context, const TensorSpec& spec, const Layout& from,
                                                       const Layout& to) {
   const bool into = as_channels_last(to) != nullptr;
   const ChannelsLast* last = as_channels_last(into ? to : from);
   CONCORD_CHECK(last != nullptr && (into ? from : to) == nullptr, NotSupported, "no reorder of {} from {} to {}",
                 spec.str(), from ? from->str() : "row-major", to ? to->str() : "row-major");
-  constexpr std::int64_t kSide = 32, kRows = 8;
-  const auto squares = [](std::int64_t size) { return static_cast<std::size_t>((size + kSide - 1) / kSide); };
-  std::vector<std::string> definitions = number_definitions(context, last->number());
-  definitions.emplace_back(last->number() == DType::i32   ? "NUMBERS=I32"
-                           : last->number() == DType::f16 ? "NUMBERS=F16"
-                                                          : "NUMBERS=BF16");
-  const std::size_t width = size_of(last->number());
+  const std::vector<std::string> definitions = reorder_definitions(context, last->number());
   if (last->axis() == ChannelAxis::last) {
     Stage convert{context.program("formula/channels_last.cl", definitions),
                   into ? "tokens_from_floats" : "tokens_to_floats",
@@ -98,15 +116,19 @@ std::unique_ptr<Kernel> prepare_channels_last_reorder(Context& context, const Te
     return std::make_unique<StagedKernel>(context, into ? "to tokens" : "to row-major",
                                           std::vector<StagedKernel::AnyStage>{std::move(convert)});
   }
-  Stage stage{
-      context.program("formula/channels_last.cl", definitions),
-      into ? "channels_last_from_rows" : "channels_last_to_rows",
-      {input(0, into ? 4 : width), output(0, into ? width : 4), static_cast<std::uint32_t>(last->channels()),
-       static_cast<std::uint32_t>(last->places())},
-      {squares(last->places()) * kSide, squares(last->channels()) * kRows, static_cast<std::size_t>(last->images())},
-      {kSide, kRows, 1}};
-  return std::make_unique<StagedKernel>(context, into ? "to channels-last" : "to row-major",
+  if (!into) return prepare_image_to_rows(context, *last, last->channels(), 0);
+  Stage stage =
+      over_squares(context, *last, "channels_last_from_rows", {input(0, 4), output(0, size_of(last->number()))});
+  return std::make_unique<StagedKernel>(context, "to channels-last",
                                         std::vector<StagedKernel::AnyStage>{std::move(stage)});
+}
+
+std::unique_ptr<Kernel> prepare_image_to_rows(Context& context, const ChannelsLast& image, std::int64_t pitch,
+                                              std::int64_t begin) {
+  Stage stage =
+      over_squares(context, image, "channels_last_to_rows", {input(0, size_of(image.number())), output(0, 4)});
+  stage.arguments.insert(stage.arguments.end(), {as_uint(pitch), as_uint(begin)});
+  return std::make_unique<StagedKernel>(context, "to row-major", std::vector<StagedKernel::AnyStage>{std::move(stage)});
 }
 
 std::vector<std::size_t> like_result(const KernelRequest& request, std::span<const TensorSpec> specs) {
@@ -115,21 +137,6 @@ std::vector<std::size_t> like_result(const KernelRequest& request, std::span<con
     if (specs[i].shape == request.outputs[0].shape) found.push_back(i);
   }
   return found;
-}
-
-PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,
-                                      std::span<const std::size_t> inputs, std::span<const std::size_t> outputs,
-                                      ChannelAxis axis) {
-  const auto layout_of = [&](const TensorSpec& spec) {
-    Layout layout =
-        channels_last(spec, spec.dtype == DType::f32 ? storage_number(request.precision) : spec.dtype, axis);
-    CONCORD_CHECK(layout != nullptr, NotSupported, "{} cannot be channels-last", spec.str());
-    return layout;
-  };
-  PreparedKernel result = prepared(request, std::move(kernel));
-  for (const std::size_t i : inputs) result.input_layouts[i] = layout_of(request.inputs[i]);
-  for (const std::size_t k : outputs) result.output_layouts[k] = layout_of(request.outputs[k]);
-  return result;
 }
 
 }  // namespace concord::opencl

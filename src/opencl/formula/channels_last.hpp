@@ -35,7 +35,7 @@ class ChannelsLast final : public LayoutDescription {
   [[nodiscard]] Layout viewed_as(const TensorSpec& spec) const override;
   /// Images as tokens, and tokens as images.
   [[nodiscard]] Layout transposed(std::span<const std::size_t> order, const TensorSpec& spec) const override;
-  /// Some blocks of channels of all tokens: TokenColumns (token_columns.cpp).
+  /// Some blocks of channels: ChannelColumns (channel_columns.cpp).
   [[nodiscard]] Layout sliced(std::span<const std::int64_t> start, const TensorSpec& spec) const override;
 
   [[nodiscard]] ChannelAxis axis() const { return axis_; }
@@ -75,6 +75,9 @@ class ChannelsLast final : public LayoutDescription {
 /// The definitions for channels_last.h by stored type, and for formulas whose results it stores.
 [[nodiscard]] std::vector<std::string> number_definitions(Context& context, DType number);
 
+/// The same, and NUMBERS, for formula/channels_last.cl.
+[[nodiscard]] std::vector<std::string> reorder_definitions(Context& context, DType number);
+
 /// An operand of 16-byte blocks.
 [[nodiscard]] inline BufferArgument blocks_of(BufferArgument operand) {
   operand.element_size = 16;
@@ -85,25 +88,34 @@ class ChannelsLast final : public LayoutDescription {
 [[nodiscard]] std::unique_ptr<Kernel> prepare_channels_last_reorder(Context& context, const TensorSpec& spec,
                                                                     const Layout& from, const Layout& to);
 
+/// From an image, whose places are `pitch` numbers apart and begin at number `begin`, to row-major.
+[[nodiscard]] std::unique_ptr<Kernel> prepare_image_to_rows(Context& context, const ChannelsLast& image,
+                                                            std::int64_t pitch, std::int64_t begin);
+
 /// Indices of the inputs, or outputs, that have the shape of the first output.
 [[nodiscard]] std::vector<std::size_t> like_result(const KernelRequest& request, std::span<const TensorSpec> specs);
-/// The prepared kernel with the given inputs and outputs in channels-last layout; the request's precision determines
-/// the stored type of floats. Each of these tensors must support the layout.
+// channels_last_operands.cpp
+/// The prepared kernel with the given inputs and outputs in channels-last layout, or as the columns that they are; the
+/// request's precision determines the stored type of floats. Each of these tensors must support the layout.
 [[nodiscard]] PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,
                                                     std::span<const std::size_t> inputs,
                                                     std::span<const std::size_t> outputs,
                                                     ChannelAxis axis = ChannelAxis::second);
 
-// channels_last_operands.cpp
 /// Operands of an expression that a kernel computes block by block. Operands of the result's shape have its layout. The
 /// others are row-major: a scalar, one value per channel, one per image or token, or one per image and channel.
 struct BlockOperands {
   std::string parameters;  // ", __global const …": for the end of a parameter list
   std::string names;       // ", e1, e1_offset": the same as arguments of a call
   /// Statements that declare float x1[8], … for the block `at`, which starts at `channel` of `image`: for operands of
-  /// the result's shape (their indices in `whole`), and for the others.
+  /// the result's shape (`whole`), and for the others.
   std::string whole_reads, small_reads;
-  std::vector<std::size_t> whole;
+  /// An operand's number, and its block as a text of `at`.
+  struct Whole {
+    std::size_t number;
+    std::string at;
+  };
+  std::vector<Whole> whole;
   std::vector<Argument> arguments;
 };
 /// The inputs [first, end) of the request as block operands, called x<first_name>, …; nothing where an input has

@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "concord/core/check.hpp"
+#include "concord/opencl/formula/channel_columns.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/formula/epilogue.hpp"
 #include "concord/opencl/formula/printer.hpp"
@@ -27,6 +29,15 @@ std::optional<std::array<std::int64_t, 2>> small_strides(const Shape& operand, c
   return std::array{(*strides)[0], (*strides)[1]};
 }
 
+/// The block `at` of the result in an operand of its shape.
+std::string block_of_operand(const Layout& layout, ChannelAxis axis) {
+  const ChannelColumns* const columns = as_channel_columns(layout);
+  if (columns == nullptr || columns->axis() != axis) return "at";
+  const std::string own = fmt::format("({}u / BLOCK_CHANNELS)", columns->columns());
+  return fmt::format("((uint)at / {0} * ({1}u / BLOCK_CHANNELS) + (uint)at % {0} + {2}u / BLOCK_CHANNELS)", own,
+                     columns->pitch(), columns->begin());
+}
+
 }  // namespace
 
 std::optional<BlockOperands> block_operands(const KernelRequest& request, std::size_t first, std::size_t first_name,
@@ -46,9 +57,10 @@ std::optional<BlockOperands> block_operands(const KernelRequest& request, std::s
       if (spec.dtype != DType::f32) return std::nullopt;
       result.parameters += fmt::format(", __global const block_t *{0}, ulong {0}_offset", e);
       result.names += fmt::format(", {0}, {0}_offset", e);
+      const std::string at = block_of_operand(request.input_layouts[i], axis);
       result.whole_reads += fmt::format(
-          "  float {0}[BLOCK_CHANNELS];\n  read_block({0}, {1}[{1}_offset * BLOCKS_IN_16_BYTES + at]);\n", x, e);
-      result.whole.push_back(number);
+          "  float {0}[BLOCK_CHANNELS];\n  read_block({0}, {1}[{1}_offset * BLOCKS_IN_16_BYTES + {2}]);\n", x, e, at);
+      result.whole.push_back({number, at});
       result.arguments.emplace_back(blocks_of(input(i)));
       continue;
     }
@@ -93,6 +105,23 @@ std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const E
       kernel_source("shared/formulas.h"), kernel_source("shared/channels_last.h"), operands->parameters,
       operands->parameters, operands->whole_reads + operands->small_reads,
       print_statements(epilogue.expression, values, {}), result_name(epilogue.expression, 0), operands->names);
+  return result;
+}
+
+PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,
+                                      std::span<const std::size_t> inputs, std::span<const std::size_t> outputs,
+                                      ChannelAxis axis) {
+  const auto layout_of = [&](const TensorSpec& spec) {
+    Layout layout =
+        channels_last(spec, spec.dtype == DType::f32 ? storage_number(request.precision) : spec.dtype, axis);
+    CONCORD_CHECK(layout != nullptr, NotSupported, "{} cannot be channels-last", spec.str());
+    return layout;
+  };
+  PreparedKernel result = prepared(request, std::move(kernel));
+  for (const std::size_t i : inputs) {
+    result.input_layouts[i] = as_operand(request.input_layouts[i], layout_of(request.inputs[i]));
+  }
+  for (const std::size_t k : outputs) result.output_layouts[k] = layout_of(request.outputs[k]);
   return result;
 }
 

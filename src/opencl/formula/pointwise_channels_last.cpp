@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "concord/opencl/formula/channel_columns.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/formula/padded_tokens.hpp"
 #include "concord/opencl/formula/printer.hpp"
@@ -31,6 +32,9 @@ std::optional<ResultLayout> result_layout(const KernelRequest& request) {
   for (const std::size_t i : like_result(request, request.inputs)) {
     if (const ChannelsLast* found = as_channels_last(request.input_layouts[i]))
       return ResultLayout{found->axis(), false};
+    if (const ChannelColumns* found = as_channel_columns(request.input_layouts[i])) {
+      return ResultLayout{found->axis(), false};
+    }
     if (as_padded_tokens(request.input_layouts[i]) != nullptr) return ResultLayout{ChannelAxis::last, true};
   }
   return std::nullopt;
@@ -65,13 +69,13 @@ std::string source_of(const ops::Pointwise& op, const KernelRequest& request, co
   text += fmt::format("#define INPUTS {}\n", std::max<std::size_t>(operands.whole.size(), 1));
   text += "static inline void pointwise_load(uint4 *in, uint at POINTWISE_PARAMETERS) {\n";
   for (std::size_t i = 0; i < operands.whole.size(); ++i) {
-    text += fmt::format("  in[{0}] = e{1}[e{1}_offset + at];\n", i, operands.whole[i]);
+    text += fmt::format("  in[{0}] = e{1}[e{1}_offset + {2}];\n", i, operands.whole[i].number, operands.whole[i].at);
   }
   text +=
       "}\nstatic inline void pointwise_store(const uint4 *in, uint at, uint image, uint channel POINTWISE_PARAMETERS) "
       "{\n";
   for (std::size_t i = 0; i < operands.whole.size(); ++i) {
-    text += fmt::format("  float x{1}[BLOCK_CHANNELS];\n  read_block(x{1}, in[{0}]);\n", i, operands.whole[i]);
+    text += fmt::format("  float x{1}[BLOCK_CHANNELS];\n  read_block(x{1}, in[{0}]);\n", i, operands.whole[i].number);
   }
   text += operands.small_reads;
   for (std::size_t k = 0; k < request.outputs.size(); ++k) text += fmt::format("  float y{}[BLOCK_CHANNELS];\n", k);
@@ -116,7 +120,7 @@ std::optional<PreparedKernel> prepare_pointwise_channels_last(Context& context, 
                                                std::vector<StagedKernel::AnyStage>{std::move(stage)});
   PreparedKernel answer = prepared(request, std::move(kernel));
   for (const std::size_t i : like_result(request, request.inputs)) {
-    answer.input_layouts[i] = layout->of(request.inputs[i], number);
+    answer.input_layouts[i] = as_operand(request.input_layouts[i], layout->of(request.inputs[i], number));
   }
   for (std::size_t k = 0; k < request.outputs.size(); ++k) {
     answer.output_layouts[k] = layout->of(request.outputs[k], number);

@@ -73,7 +73,7 @@ bool lie_as_tokens(const AttentionProblem& problem, const KernelRequest& request
   for (std::size_t i = 0; problem.is_vector(i); ++i) {
     if (!channels_last(request.inputs[i], number, ChannelAxis::last)) return false;
     const Layout& layout = request.input_layouts[i];
-    one_does = one_does || as_channels_last(layout) != nullptr || as_token_columns(layout) != nullptr;
+    one_does = one_does || as_channels_last(layout) != nullptr || as_channel_columns(layout) != nullptr;
   }
   return one_does;
 }
@@ -85,7 +85,7 @@ std::unique_ptr<Kernel> prepare_on_matrix_cores(Context& context, AttentionProbl
   const bool mma = attention_mma_supports(context, problem);
   problem.tokens = lie_as_tokens(problem, request);
   for (std::size_t i = 0; problem.tokens && i < problem.columns.size(); ++i) {
-    if (as_token_columns(request.input_layouts[i]) != nullptr) problem.columns[i] = request.input_layouts[i];
+    if (as_channel_columns(request.input_layouts[i]) != nullptr) problem.columns[i] = request.input_layouts[i];
   }
   if (problem.tokens && attention_wgmma_supports(context, problem) &&
       alternatives.should_use(alternative::kAttentionWgmma, !mma || attention_wgmma_is_faster(problem))) {

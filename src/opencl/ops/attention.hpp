@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "concord/opencl/formula/token_columns.hpp"
+#include "concord/opencl/formula/channel_columns.hpp"
 #include "concord/opencl/launch/context.hpp"
 #include "concord/opencl/launch/stage.hpp"
 #include "concord/ops/attention.hpp"
@@ -29,7 +29,7 @@ struct AttentionProblem {
   std::size_t outputs;
   Precision precision = Precision::fp32;
   bool tokens = false;  // vectors are in 16 bits (formula/channels_last.hpp)
-  /// How q, k and v lie, where they are columns of wider tokens (formula/token_columns.hpp); otherwise null.
+  /// How q, k and v lie, where they are columns of wider tokens (formula/channel_columns.hpp); otherwise null.
   std::array<Layout, 3> columns{};
 
   /// Number of operands before those of the form.
@@ -41,18 +41,18 @@ struct AttentionProblem {
   [[nodiscard]] std::int64_t rows() const {
     return pass == AttentionPass::backward_key_value ? sizes.keys : sizes.queries;
   }
-  [[nodiscard]] const TokenColumns* columns_of(std::size_t i) const {
-    return i < columns.size() ? as_token_columns(columns[i]) : nullptr;
+  [[nodiscard]] const ChannelColumns* columns_of(std::size_t i) const {
+    return i < columns.size() ? as_channel_columns(columns[i]) : nullptr;
   }
   /// The number of values from vector to vector of a head of operand `i`.
   [[nodiscard]] std::int64_t pitch(std::size_t i) const {
-    if (const TokenColumns* const found = columns_of(i)) return found->pitch();
+    if (const ChannelColumns* const found = columns_of(i)) return found->pitch();
     return i == 1 || i == 2 ? sizes.key_pitch() : sizes.query_pitch();
   }
   /// Operand `i`, which are vectors, as an argument.
   [[nodiscard]] BufferArgument vectors(std::size_t i) const {
     BufferArgument argument = input(i, tokens ? 2 : 4);
-    if (const TokenColumns* const found = columns_of(i)) argument.extra_bytes = found->begin_bytes();
+    if (const ChannelColumns* const found = columns_of(i)) argument.extra_bytes = found->begin_bytes();
     return argument;
   }
   [[nodiscard]] std::int64_t row_heads() const {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "concord/opencl/formula/channel_columns.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/formula/padded_tokens.hpp"
 #include "concord/opencl/gemm/channels_last.hpp"
@@ -99,7 +100,9 @@ std::optional<PreparedKernel> prepare_linear(Context& context, const ops::Matmul
                                 .epilogue = text};
     if (auto kernel = prepare_in_place(context, product)) {
       PreparedKernel answer = prepared(request, std::move(kernel));
-      for (const std::size_t i : tokens) answer.input_layouts[i] = i == 0 ? left : result;
+      for (const std::size_t i : tokens) {
+        answer.input_layouts[i] = i == 0 ? left : as_operand(request.input_layouts[i], result);
+      }
       answer.input_layouts[1] = weights;
       answer.output_layouts[0] = result;
       return answer;

@@ -104,7 +104,18 @@ TEST_CASE("channels-last: channels side by side, and cut again", "[opencl][chann
                const Value all = concat({x[0], x[1], x[2]}, 1);
                return std::vector{all, slice(all, 1, 8, 32)};
              },
-             0, {"concat channels-last", "slice channels-last"});
+             0, {"concat channels-last"});
+}
+
+TEST_CASE("channels-last: a slice is columns of what it is cut from", "[opencl][channels_last]") {
+  // Read by an expression, by an epilogue, by kernels that want an image of their own or fp32.
+  check_same({{normal({2, 40, 5, 7}, 1)}, {normal({2, 24, 5, 7}, 2)}, {uniform({24}, 3, 0.5, 2)}, {normal({24}, 4)}},
+             [](const std::vector<Value>& x) {
+               const Value part = slice(x[0] * 2.0F, 1, 8, 32);
+               return std::vector{part * x[1], batch_norm(x[1], x[2], x[3]).dst + part,
+                                  batch_norm(part, x[2], x[3]).dst, cumsum(part, 1), sum(part, {0, 2, 3})};
+             },
+             0.02, {"pointwise channels-last", "batch_norm channels-last", "reduce_sum channels-last"});
 }
 
 TEST_CASE("channels-last: more images side by side than a launch takes", "[opencl][channels_last]") {
