@@ -134,18 +134,6 @@ __kernel void pool_max_backward(__global const float *restrict diff_dst, ulong d
 }
 #endif
 
-// What the sum over a window is divided by: never what lies beyond the padding.
-#if defined(DIVISOR)
-#define WINDOW_SIZE(front, back, top, bottom, left, right) ((float)DIVISOR)
-#elif defined(COUNT_PADDING)
-#define WINDOW_SIZE(front, back, top, bottom, left, right)                                  \
-  ((float)((min(back, depth + padding_d) - (front)) * (min(bottom, height + padding_h) - (top)) * \
-           (min(right, width + padding_w) - (left))))
-#else
-#define WINDOW_SIZE(front, back, top, bottom, left, right)                                                        \
-  ((float)((min(back, depth) - max(front, 0)) * (min(bottom, height) - max(top, 0)) * (min(right, width) - max(left, 0))))
-#endif
-
 __kernel void pool_average_forward(__global const float *restrict src, ulong src_offset, __global float *restrict dst,
                                    ulong dst_offset, SIZES) {
   EACH_ELEMENT {

@@ -1,6 +1,6 @@
-// Max pooling of images that lie channels-last, and its gradient, which gathers: each src element adds up the windows that
-// hold it, in order. A work-item owns a block of 8 channels at a place of the result. Definitions are those of ops/pool.cl,
-// without VOLUME and ADAPTIVE.
+// Max and average pooling of images that lie channels-last, and their gradients, which gather: each src element adds up the
+// windows that hold it, in order. A work-item owns a block of 8 channels at a place of the result. Definitions are those of
+// ops/pool.cl, without VOLUME, and for max pooling without ADAPTIVE.
 #include "shared/channels_last.h"
 #include "ops/pool_windows.h"
 
@@ -64,6 +64,43 @@ __kernel void pool_max_backward(__global const uint4 *restrict diff_dst, ulong d
     const int4 low = indices[indices_offset + 2 * i], high = indices[indices_offset + 2 * i + 1];
     const int places[BLOCK_CHANNELS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
     EACH_CHANNEL(e) sums[e] += places[e] == here ? values[e] : 0.0f;
+  }
+  diff_src[diff_src_offset + item] = block_of(sums);
+}
+
+__kernel void pool_average_forward(__global const uint4 *restrict src, ulong src_offset, __global uint4 *restrict dst,
+                                   ulong dst_offset, SIZES) {
+  FIND_PLACE(dst_height, dst_width)
+  src += src_offset + (ulong)image * height * width * blocks + block;
+  const int top = BEGIN_H(y), left = BEGIN_W(x), bottom = END_H(y, top), right = END_W(x, left);
+  float sums[BLOCK_CHANNELS];
+  EACH_CHANNEL(e) sums[e] = 0.0f;
+  for (int r = max(top, 0); r < min(bottom, height); ++r) {
+    // No read waits for a condition.
+#pragma unroll 4
+    for (int q = left; q < right; ++q) {
+      float values[BLOCK_CHANNELS];
+      read_block(values, src[(ulong)(r * width + clamp(q, 0, width - 1)) * blocks]);
+      EACH_CHANNEL(e) sums[e] += (uint)q < (uint)width ? values[e] : 0.0f;
+    }
+  }
+  const float share = 1.0f / WINDOW_SIZE(z, z + 1, top, bottom, left, right);
+  EACH_CHANNEL(e) sums[e] *= share;
+  dst[dst_offset + item] = block_of(sums);
+}
+
+__kernel void pool_average_backward(__global const uint4 *restrict diff_dst, ulong diff_dst_offset,
+                                    __global uint4 *restrict diff_src, ulong diff_src_offset, SIZES) {
+  FIND_PLACE(height, width)
+  diff_dst += diff_dst_offset + (ulong)image * dst_height * dst_width * blocks + block;
+  float sums[BLOCK_CHANNELS];
+  EACH_CHANNEL(e) sums[e] = 0.0f;
+  EACH_WINDOW {
+    const int top = BEGIN_H(oy), left = BEGIN_W(ox), bottom = END_H(oy, top), right = END_W(ox, left);
+    const float share = 1.0f / WINDOW_SIZE(oz, oz + 1, top, bottom, left, right);
+    float values[BLOCK_CHANNELS];
+    read_block(values, diff_dst[(ulong)(oy * dst_width + ox) * blocks]);
+    EACH_CHANNEL(e) sums[e] += share * values[e];
   }
   diff_src[diff_src_offset + item] = block_of(sums);
 }

@@ -1,4 +1,5 @@
-// Windows of pooling (ops/pool.cl has their definitions): which pixels one has, and which of them hold a pixel.
+// Windows of pooling (ops/pool.cl has their definitions): which pixels one has, which of them hold a pixel, and
+// what their averages divide by.
 #ifndef CONCORD_POOL_WINDOWS_H
 #define CONCORD_POOL_WINDOWS_H
 
@@ -34,5 +35,17 @@
          oy <= LAST(y, height, dst_height, STRIDE_H, padding_h); ++oy)                               \
       for (int ox = FIRST(x, width, dst_width, STRIDE_W, padding_w, SPAN_W);                         \
            ox <= LAST(x, width, dst_width, STRIDE_W, padding_w); ++ox)
+
+// What the sum over a window is divided by: never what lies beyond the padding.
+#if defined(DIVISOR)
+#define WINDOW_SIZE(front, back, top, bottom, left, right) ((float)DIVISOR)
+#elif defined(COUNT_PADDING)
+#define WINDOW_SIZE(front, back, top, bottom, left, right)                                  \
+  ((float)((min(back, depth + padding_d) - (front)) * (min(bottom, height + padding_h) - (top)) * \
+           (min(right, width + padding_w) - (left))))
+#else
+#define WINDOW_SIZE(front, back, top, bottom, left, right)                                                        \
+  ((float)((min(back, depth) - max(front, 0)) * (min(bottom, height) - max(top, 0)) * (min(right, width) - max(left, 0))))
+#endif
 
 #endif

@@ -55,6 +55,7 @@ static inline __attribute__((always_inline)) void sum_rows(float *values, __loca
   if (item < LANES) EACH_CHANNEL(e) values[e] = scratch[e * THREADS + item];
 }
 
+#ifdef JOINERS
 // The sum of the values of the JOINERS items of a group.
 static inline __attribute__((always_inline)) float2 joined(float2 value, __local float2 *scratch) {
   const uint item = (uint)get_local_id(0);
@@ -66,5 +67,6 @@ static inline __attribute__((always_inline)) float2 joined(float2 value, __local
   barrier(CLK_LOCAL_MEM_FENCE);
   return scratch[0];
 }
+#endif
 
 #endif

@@ -6,6 +6,7 @@
 #include "concord/core/check.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/gather_along.hpp"
+#include "concord/ops/pointwise.hpp"
 #include "concord/ops/rules.hpp"
 
 namespace concord::ops {
@@ -79,6 +80,16 @@ PoolSizes pool_sizes(const Shape& src, const PoolOptions& options) {
   return s;
 }
 
+bool PoolSizes::is_global() const {
+  const bool has_all = options.is_adaptive() || (options.kernel == src && options.padding == Spatial{0, 0, 0} &&
+                                                 options.dilation == Spatial{1, 1, 1});
+  return has_all && dst == Spatial{1, 1, 1};
+}
+
+std::int64_t PoolSizes::global_divisor() const {
+  return options.divisor != 0 ? options.divisor : src[0] * src[1] * src[2];
+}
+
 std::vector<TensorSpec> MaxPool::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(name(), inputs, 1);
   expect_type(name(), "src", inputs[0], DType::f32);
@@ -126,6 +137,13 @@ std::vector<Value> AvgPool::gradient(const Node& node, std::span<const Value> di
   std::vector<Value> diffs = no_gradients(node);
   if (!diff_dst[0] || !wanted[0]) return diffs;
   const Value src = node.inputs[0];
+  const PoolSizes sizes = pool_sizes(src.shape(), options());
+  if (sizes.is_global()) {
+    // One value for each image and channel: operators that read the gradient read these, so it is not stored.
+    diffs[0] = pointwise("avg_pool_backward", {diff_dst[0]},
+                         scalar::input(0) / static_cast<float>(sizes.global_divisor()), DType::f32, src.shape());
+    return diffs;
+  }
   diffs[0] = src.graph().add(std::make_shared<AvgPoolBackward>(options(), src.shape()), {diff_dst[0]});
   return diffs;
 }

@@ -29,6 +29,10 @@ struct PoolSizes {
   std::int64_t n, c;
   Spatial src, dst;
   PoolOptions options;
+  /// Whether the only window has every pixel, and no padding.
+  [[nodiscard]] bool is_global() const;
+  /// What the sum over a window of this kind is divided by.
+  [[nodiscard]] std::int64_t global_divisor() const;
 };
 /// The output sizes, as in PyTorch. Throws ShapeError.
 [[nodiscard]] PoolSizes pool_sizes(const Shape& src, const PoolOptions& options);

@@ -66,21 +66,24 @@ std::optional<BlockOperands> block_operands(const KernelRequest& request, std::s
     }
     const auto strides = small_strides(spec.shape, whole.shape, axis);
     if (!strides) return std::nullopt;
-    // No result lies over it, as one may over operands of its own shape.
-    if (*strides == std::array<std::int64_t, 2>{0, 1} && !is_padded && spec.dtype == DType::f32) {
-      result.parameters += fmt::format(", __global const channels_t *restrict {0}, ulong {0}_offset", e);
-      result.names += fmt::format(", {0}, {0}_offset", e);
-      result.arguments.emplace_back(blocks_of(input(i)));
+    // No result lies over it, as one may over operands of its own shape. Neighbouring channels are read together.
+    const bool is_in_fours = (*strides)[1] == 1 && (*strides)[0] % 4 == 0 && !is_padded && spec.dtype == DType::f32;
+    const bool is_by_image = !is_in_fours || (*strides)[0] != 0;
+    result.parameters += fmt::format(", __global const {1} *restrict {0}, ulong {0}_offset", e,
+                                     is_in_fours ? "channels_t" : cl_type(spec.dtype));
+    result.names += fmt::format(", {0}, {0}_offset", e);
+    result.arguments.emplace_back(is_in_fours ? blocks_of(input(i)) : input(i));
+    if (is_by_image) {
+      result.parameters += fmt::format(", ulong {}_image", e);
+      result.names += fmt::format(", {}_image", e);
+      result.arguments.emplace_back(static_cast<std::uint64_t>((*strides)[0]));
+    }
+    if (is_in_fours) {
       result.small_reads += fmt::format(
-          "  float {0}[BLOCK_CHANNELS];\n  read_channels({0}, {1} + {1}_offset * CHANNELS_IN_16_BYTES, channel);\n", x,
-          e);
+          "  float {0}[BLOCK_CHANNELS];\n  read_channels({0}, {1} + {1}_offset * CHANNELS_IN_16_BYTES, {2}channel);\n",
+          x, e, is_by_image ? fmt::format("(uint)(image * {}_image) + ", e) : "");
       continue;
     }
-    result.parameters +=
-        fmt::format(", __global const {1} *restrict {0}, ulong {0}_offset, ulong {0}_image", e, cl_type(spec.dtype));
-    result.names += fmt::format(", {0}, {0}_offset, {0}_image", e);
-    result.arguments.emplace_back(input(i));
-    result.arguments.emplace_back(static_cast<std::uint64_t>((*strides)[0]));
     result.small_reads += fmt::format(
         "  float {0}[BLOCK_CHANNELS];\n  EACH_CHANNEL(e) {0}[e] = (float){1}[{1}_offset + image * {1}_image + {2}];\n",
         x, e, (*strides)[1] == 0 ? "0" : fmt::format("{} * {}ul", channel, (*strides)[1]));

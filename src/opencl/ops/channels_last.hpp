@@ -24,11 +24,24 @@ namespace concord::opencl {
                                                                                       const ops::BatchNormBackward&,
                                                                                       const KernelRequest&,
                                                                                       const Epilogue&);
+// image_sums.cpp
+/// Sums over the places of every image and channel, divided by `divisor`: request.inputs[0] lies as `image`, the result
+/// (N, C, …) is row-major.
+[[nodiscard]] PreparedKernel prepare_image_sums(Context&, const KernelRequest&, const ChannelsLast& image,
+                                                std::string name, float divisor = 1);
+// pool.cpp
+/// What the kernels of pooling are compiled for.
+[[nodiscard]] std::vector<std::string> pool_definitions(const ops::PoolSizes& sizes);
 // pool_channels_last.cpp
 [[nodiscard]] std::optional<PreparedKernel> prepare_max_pool_channels_last(Context&, const ops::MaxPool&,
                                                                            const KernelRequest&);
 [[nodiscard]] std::optional<PreparedKernel> prepare_max_pool_backward_channels_last(Context&,
                                                                                     const ops::MaxPoolBackward&,
+                                                                                    const KernelRequest&);
+[[nodiscard]] std::optional<PreparedKernel> prepare_avg_pool_channels_last(Context&, const ops::AvgPool&,
+                                                                           const KernelRequest&);
+[[nodiscard]] std::optional<PreparedKernel> prepare_avg_pool_backward_channels_last(Context&,
+                                                                                    const ops::AvgPoolBackward&,
                                                                                     const KernelRequest&);
 // copy_channels_last.cpp
 [[nodiscard]] std::optional<PreparedKernel> prepare_concat_channels_last(Context&, const ops::Concat&,

@@ -10,15 +10,9 @@
 #include "concord/opencl/ops/channels_last.hpp"
 
 namespace concord::opencl {
-namespace {
 
-/// The result of a kernel: dst, or src for a gradient.
-enum class Item { dst, src };
-
-constexpr std::array<char, 3> kAxes{'D', 'H', 'W'};
-
-/// What pool.cl is compiled for.
-std::vector<std::string> definitions_of(const ops::PoolSizes& sizes) {
+std::vector<std::string> pool_definitions(const ops::PoolSizes& sizes) {
+  constexpr std::array<char, 3> kAxes{'D', 'H', 'W'};
   const ops::PoolOptions& o = sizes.options;
   std::vector<std::string> definitions;
   bool no_edges = !o.is_adaptive();
@@ -40,10 +34,15 @@ std::vector<std::string> definitions_of(const ops::PoolSizes& sizes) {
   return definitions;
 }
 
+namespace {
+
+/// The result of a kernel: dst, or src for a gradient.
+enum class Item { dst, src };
+
 PreparedKernel prepare(Context& context, std::string_view name, const KernelRequest& request,
                        const ops::PoolSizes& sizes, Item item, const std::string& function,
                        std::vector<Argument> arguments) {
-  std::vector<std::string> definitions = definitions_of(sizes);
+  std::vector<std::string> definitions = pool_definitions(sizes);
   const ops::Spatial& padding = sizes.options.padding;
   const ops::Spatial& size = item == Item::dst ? sizes.dst : sizes.src;
   const std::int64_t width = size[2], rows = sizes.n * sizes.c * size[0] * size[1];
@@ -93,12 +92,14 @@ PreparedKernel prepare_max_pool_backward(Context& context, const ops::MaxPoolBac
 }
 
 PreparedKernel prepare_avg_pool(Context& context, const ops::AvgPool& op, const KernelRequest& request) {
+  if (auto kernel = prepare_avg_pool_channels_last(context, op, request)) return *std::move(kernel);
   return prepare(context, op.name(), request, ops::pool_sizes(request.inputs[0].shape, op.options()), Item::dst,
                  "pool_average_forward", {input(0), output(0)});
 }
 
 PreparedKernel prepare_avg_pool_backward(Context& context, const ops::AvgPoolBackward& op,
                                          const KernelRequest& request) {
+  if (auto kernel = prepare_avg_pool_backward_channels_last(context, op, request)) return *std::move(kernel);
   return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), Item::src,
                  "pool_average_backward", {input(0), output(0)});
 }

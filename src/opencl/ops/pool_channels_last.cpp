@@ -1,4 +1,5 @@
-// Max pooling of images in channels-last layout, and its gradient (cl_kernels/ops/pool_channels_last.cl).
+// Pooling of images in channels-last layout, and its gradients (cl_kernels/ops/pool_channels_last.cl). A global average
+// is a sum over places.
 #include <fmt/format.h>
 
 #include <array>
@@ -14,20 +15,13 @@ std::optional<PreparedKernel> prepare(Context& context, std::string_view name, c
                                       const ops::PoolSizes& sizes, std::string function,
                                       std::vector<Argument> arguments) {
   const ops::PoolOptions& o = sizes.options;
-  if (first_channels_last(request) == nullptr || sizes.src[0] != 1 || sizes.dst[0] != 1 || o.kernel[0] != 1 ||
-      o.is_adaptive())
-    return {};
+  if (first_channels_last(request) == nullptr || sizes.src[0] != 1 || sizes.dst[0] != 1 || o.kernel[0] != 1) return {};
   const DType number = storage_number(request.precision);
   const Layout result = channels_last(request.outputs[0], number);
   if (!result || !channels_last(request.inputs[0], number)) return {};
 
   std::vector<std::string> definitions = number_definitions(context, number);
-  constexpr std::array<char, 3> kAxisLetters{'D', 'H', 'W'};
-  for (std::size_t i = 0; i < 3; ++i) {
-    definitions.push_back(fmt::format("KERNEL_{}={}", kAxisLetters.at(i), o.kernel.at(i)));
-    definitions.push_back(fmt::format("STRIDE_{}={}", kAxisLetters.at(i), o.stride.at(i)));
-    definitions.push_back(fmt::format("DILATION_{}={}", kAxisLetters.at(i), o.dilation.at(i)));
-  }
+  for (std::string& definition : pool_definitions(sizes)) definitions.push_back(std::move(definition));
   const std::int64_t blocks = as_channels_last(result)->blocks();
   arguments.emplace_back(static_cast<std::uint32_t>(blocks));
   arguments.emplace_back(static_cast<std::uint32_t>(sizes.c / ChannelsLast::kBlock));
@@ -49,6 +43,7 @@ std::optional<PreparedKernel> prepare(Context& context, std::string_view name, c
 
 std::optional<PreparedKernel> prepare_max_pool_channels_last(Context& context, const ops::MaxPool& op,
                                                              const KernelRequest& request) {
+  if (op.options().is_adaptive()) return {};
   BufferArgument indices = output(1, 16);
   return prepare(context, op.name(), request, ops::pool_sizes(request.inputs[0].shape, op.options()),
                  "pool_max_forward", {blocks_of(input(0)), blocks_of(output(0)), indices});
@@ -56,8 +51,27 @@ std::optional<PreparedKernel> prepare_max_pool_channels_last(Context& context, c
 
 std::optional<PreparedKernel> prepare_max_pool_backward_channels_last(Context& context, const ops::MaxPoolBackward& op,
                                                                       const KernelRequest& request) {
+  if (op.options().is_adaptive()) return {};
   return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), "pool_max_backward",
                  {blocks_of(input(0)), input(1, 16), blocks_of(output(0))});
+}
+
+std::optional<PreparedKernel> prepare_avg_pool_channels_last(Context& context, const ops::AvgPool& op,
+                                                             const KernelRequest& request) {
+  const ops::PoolSizes sizes = ops::pool_sizes(request.inputs[0].shape, op.options());
+  const ChannelsLast* const image = as_images(request.input_layouts[0]);
+  if (image != nullptr && sizes.is_global()) {
+    return prepare_image_sums(context, request, *image, fmt::format("{} global channels-last", op.name()),
+                              static_cast<float>(sizes.global_divisor()));
+  }
+  return prepare(context, op.name(), request, sizes, "pool_average_forward",
+                 {blocks_of(input(0)), blocks_of(output(0))});
+}
+
+std::optional<PreparedKernel> prepare_avg_pool_backward_channels_last(Context& context, const ops::AvgPoolBackward& op,
+                                                                      const KernelRequest& request) {
+  return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), "pool_average_backward",
+                 {blocks_of(input(0)), blocks_of(output(0))});
 }
 
 }  // namespace concord::opencl

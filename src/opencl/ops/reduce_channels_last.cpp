@@ -1,4 +1,5 @@
-// Sums by channel of images in channels-last layout (cl_kernels/ops/reduce_channels_last.cl).
+// Sums of images in channels-last layout by channel (cl_kernels/ops/reduce_channels_last.cl), of tokens, and over
+// places.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,6 +63,9 @@ std::optional<PreparedKernel> prepare_reduce_channels_last(Context& context, con
   const std::vector<std::size_t>& axes = op.axes();
   if (image->axis() == ChannelAxis::last && axes == std::vector{rank - 1}) {
     return prepare_token_sums(context, op, request, *image);
+  }
+  if (image->axis() == ChannelAxis::second && axes.size() == rank - 2 && axes.front() == 2) {
+    return prepare_image_sums(context, request, *image, fmt::format("{} of images channels-last", op.name()));
   }
   // Over everything but the channels.
   const std::size_t channels = image->axis() == ChannelAxis::last ? rank - 1 : 1;

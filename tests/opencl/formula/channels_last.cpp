@@ -98,6 +98,68 @@ TEST_CASE("channels-last: max pooling and its gradient", "[opencl][channels_last
   }
 }
 
+TEST_CASE("channels-last: average pooling and its gradient", "[opencl][channels_last]") {
+  const std::vector<ops::PoolOptions> windows = {
+      AvgPool2dOptions{.kernel = {2, 2}},
+      AvgPool2dOptions{.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}},
+      AvgPool2dOptions{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .count_include_pad = false},
+      AvgPool2dOptions{.kernel = {3, 2}, .stride = {2, 3}, .ceil_mode = true},
+      AvgPool2dOptions{.kernel = {3, 3}, .stride = {2, 1}, .padding = {1, 1}, .divisor_override = 5},
+      AvgPool2dOptions{.kernel = {9, 6}, .stride = {1, 1}},
+      {.adaptive = {1, 4, 3}},
+  };
+  for (const std::int64_t channels : {8, 24, 136}) {
+    for (const ops::PoolOptions& options : windows) {
+      INFO(options.str());
+      check_same({{normal({2, channels, 9, 8}, 1)}},
+                 [&](const std::vector<Value>& x) {
+                   const Value y = avg_pool(x[0], options);
+                   return with_gradients(y, y, {x[0]});
+                 },
+                 0.015, {"avg_pool channels-last", "avg_pool_backward channels-last", "pointwise channels-last"});
+    }
+  }
+}
+
+namespace {
+
+// Blocks of channels that fill groups, and that leave lanes idle; few places, and so many that groups share them.
+const std::vector<Shape> kImages = {{3, 8, 5, 7}, {2, 24, 9, 8}, {2, 136, 7, 7}, {1, 8, 70, 71}, {1, 136, 31, 30}};
+
+}  // namespace
+
+TEST_CASE("channels-last: global average pooling, whose gradient is in the formulas that read it",
+          "[opencl][channels_last]") {
+  for (const Shape& shape : kImages) {
+    INFO(shape.str());
+    // As squeeze and excitation.
+    check_same({{normal(shape, 1)}, {normal(shape, 2)}},
+               [](const std::vector<Value>& x) {
+                 const Value image = tanh(x[0]);
+                 return with_gradients(image * sigmoid(global_avg_pool2d(image)), x[1], {x[0]});
+               },
+               0.015,
+               {"avg_pool global channels-last", "pointwise channels-last", "reduce_sum of images channels-last"});
+    check_same({{normal(shape, 1)}},
+               [](const std::vector<Value>& x) {
+                 const Shape& s = x[0].shape();
+                 return std::vector{avg_pool2d(x[0], {.kernel = {s[2], s[3]}, .divisor_override = 3})};
+               },
+               0.01, {"avg_pool global channels-last"});
+  }
+}
+
+TEST_CASE("channels-last: sums over the places of each image and channel", "[opencl][channels_last]") {
+  for (const Shape& shape : kImages) {
+    INFO(shape.str());
+    check_same({{integers(shape, 1)}},
+               [](const std::vector<Value>& x) {
+                 return std::vector{sum(x[0], {2, 3}), sum(x[0], {2, 3}, true)};
+               },
+               0, {"reduce_sum of images channels-last"});
+  }
+}
+
 TEST_CASE("channels-last: channels side by side, and cut again", "[opencl][channels_last]") {
   check_same({{integers({2, 8, 3, 5}, 1)}, {integers({2, 24, 3, 5}, 2)}, {integers({2, 16, 3, 5}, 3)}},
              [](const std::vector<Value>& x) {

@@ -153,8 +153,10 @@ TEST_CASE("the programs of kernels on images that lie channels-last are asked fo
         [](const Sources& x) {
           const Value y = relu(batch_norm(x[0], x[1], x[2]).dst);
           const Value z = conv2d(y, x[3], {.padding = {1, 1}, .groups = 64});
-          const Value both = concat({max_pool2d(y, {.kernel = {2, 2}}), max_pool2d(tanh(z), {.kernel = {2, 2}})}, 1);
-          return Sources{both, slice(both, 1, 8, 72), sum(z, {0, 2, 3})};
+          const Value both = concat({max_pool2d(y, {.kernel = {2, 2}}), max_pool2d(tanh(z), {.kernel = {2, 2}}),
+                                     avg_pool2d(y, {.kernel = {2, 2}})},
+                                    1);
+          return Sources{both, slice(both, 1, 8, 72), sum(z, {0, 2, 3}), y * global_avg_pool2d(z)};
         },
         Precision::bf16);
     CHECK(taken.size() >= 10);
