@@ -20,20 +20,15 @@
 namespace concord::opencl {
 
 extern const ConvImplementation kDepthwiseChannelsLastConv, kRowUnrolledConv, kChannelsLastConv, kDepthwiseConv,
-    kWinogradConv, kPolyphaseConv, kIm2colConv, kLeftPatchesConv, kGemmConv;
+    kSinglePixelConv, kWinogradConv, kPolyphaseConv, kIm2colConv, kLeftPatchesConv, kGemmConv;
 
 namespace {
 
 /// The best first; the last computes everything.
-constexpr std::array<const ConvImplementation*, 9> kConvImplementations{&kDepthwiseChannelsLastConv,
-                                                                        &kRowUnrolledConv,
-                                                                        &kChannelsLastConv,
-                                                                        &kDepthwiseConv,
-                                                                        &kWinogradConv,
-                                                                        &kPolyphaseConv,
-                                                                        &kIm2colConv,
-                                                                        &kLeftPatchesConv,
-                                                                        &kGemmConv};
+constexpr std::array<const ConvImplementation*, 10> kConvImplementations{
+    &kDepthwiseChannelsLastConv, &kRowUnrolledConv, &kChannelsLastConv, &kDepthwiseConv,
+    &kSinglePixelConv,           &kWinogradConv,    &kPolyphaseConv,    &kIm2colConv,
+    &kLeftPatchesConv,           &kGemmConv};
 
 /// Without the check on the device.
 std::string_view cheap_refusal(const ConvImplementation& one, const Context& context, const ConvProblem& problem) {

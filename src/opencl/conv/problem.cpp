@@ -63,6 +63,12 @@ EpilogueText conv_epilogue(const ConvProblem& problem) {
   });
 }
 
+EpilogueText conv_epilogue_by_images(const ConvProblem& problem) {
+  return epilogue_text(problem, [](std::size_t i, DType type, const std::vector<std::int64_t>& strides) {
+    return EpilogueOperand{i, type, 0, strides[0], 0, strides[1]};
+  });
+}
+
 EpilogueText conv_epilogue_by_pixels(const ConvProblem& problem) {
   return epilogue_text(problem, [](std::size_t i, DType type, const std::vector<std::int64_t>& strides) {
     return EpilogueOperand{i, type, strides[0], strides[2], strides[1], 0};

@@ -37,6 +37,8 @@ struct ConvProblem {
 /// The epilogue for a kernel whose z is the group, m its channel, n_outer the image and n_inner the pixel; empty for
 /// none.
 [[nodiscard]] EpilogueText conv_epilogue(const ConvProblem& problem);
+/// The epilogue for a kernel whose m is the image and n_inner the channel, of images of one pixel.
+[[nodiscard]] EpilogueText conv_epilogue_by_images(const ConvProblem& problem);
 /// The epilogue for a kernel whose z is the image, m the pixel and n_outer the channel.
 [[nodiscard]] EpilogueText conv_epilogue_by_pixels(const ConvProblem& problem);
 
