@@ -1,7 +1,9 @@
 // Memory and launches of a program: the arena of its plan, the storage of its variables, each kernel bound to its
 // operands.
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "concord/compile/plan.hpp"
@@ -11,11 +13,44 @@
 namespace concord {
 namespace {
 
-void add_source(ProgramImpl& program, const Buffer* buffer) {
-  const auto is_same = [&](const auto& other) { return other.get() == buffer; };
-  if (std::ranges::none_of(program.variable_buffers, is_same)) return;  // made by another invariant node
-  program.invariants->sources.push_back({buffer, 0});
-}
+/// Adds the launches of invariant nodes, each with the variables that it reads, directly or through earlier ones.
+class InvariantParts {
+ public:
+  InvariantParts(const Lowered& lowered, ProgramImpl::Invariants& invariants)
+      : lowered_(lowered), invariants_(invariants) {
+    for (const LoweredAssignment& assignment : lowered.assignments) written_.insert(assignment.variable);
+  }
+
+  void add(const LoweredNode& node, std::span<const Operand> inputs, std::unique_ptr<Launch> launch) {
+    std::vector<std::size_t> sources;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ValueId root = lowered_.root(node.inputs[i]);
+      if (lowered_.value(root).kind == LoweredValue::Kind::variable) {
+        sources.push_back(place_of(inputs[i].buffer, written_.contains(node.outputs[0])));
+      } else {
+        sources.insert(sources.end(), sources_[root].begin(), sources_[root].end());
+      }
+    }
+    for (const ValueId id : node.outputs) sources_[id] = sources;
+    invariants_.parts.push_back({std::move(launch), std::move(sources)});
+  }
+
+ private:
+  /// The buffer's place among the sources. `is_followed`: what is computed from it here is a copy that an update
+  /// writes.
+  std::size_t place_of(const Buffer* buffer, bool is_followed) {
+    std::vector<ProgramImpl::Invariants::Source>& all = invariants_.sources;
+    auto found = std::ranges::find(all, buffer, &ProgramImpl::Invariants::Source::buffer);
+    if (found == all.end()) found = all.insert(found, ProgramImpl::Invariants::Source{buffer});
+    found->is_followed = found->is_followed && is_followed;
+    return static_cast<std::size_t>(found - all.begin());
+  }
+
+  const Lowered& lowered_;
+  ProgramImpl::Invariants& invariants_;
+  std::set<ValueId> written_;                            // by assignments
+  std::map<ValueId, std::vector<std::size_t>> sources_;  // of the results of invariant nodes
+};
 
 /// Storage of a variable. A state of a parameter is given as one that shares the parameter's ownership, which says
 /// whose it is.
@@ -157,6 +192,7 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan, const ProgramImpl* o
     }
   }
 
+  InvariantParts invariants(program.lowered, *program.invariants);
   const auto operand = [&](ValueId id) { return program.operands[static_cast<std::size_t>(id)]; };
   for (std::size_t n = 0; n < program.lowered.nodes.size(); ++n) {
     const LoweredNode& node = program.lowered.nodes[n];
@@ -167,8 +203,7 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan, const ProgramImpl* o
     if (node.invariant && original != nullptr) continue;
     std::unique_ptr<Launch> launch = node.kernel->bind(inputs, outputs, block(plan.workspaces[n]));
     if (node.invariant) {
-      program.invariants->launches.push_back(std::move(launch));
-      for (const Operand& source : inputs) add_source(program, source.buffer);
+      invariants.add(node, inputs, std::move(launch));
       continue;
     }
     if (program.pause && std::cmp_less(n, program.pause->node)) program.pause->launches = program.launches.size() + 1;
@@ -177,7 +212,8 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan, const ProgramImpl* o
     program.launch_nodes.push_back(n);
   }
   for (const LoweredAssignment& assignment : program.lowered.assignments) {
-    program.assigned.push_back(operand(assignment.variable).buffer);
+    const bool is_variable = program.lowered.value(assignment.variable).kind == LoweredValue::Kind::variable;
+    if (is_variable) program.assigned.push_back(operand(assignment.variable).buffer);
   }
   // Those of values that are there at the pause come first.
   std::vector<bool> is_late(program.lowered.values.size(), false);

@@ -31,19 +31,13 @@ class LayoutPass {
     program_.nodes.clear();
     std::set<ValueId> assigned;
     for (const LoweredAssignment& assignment : program_.assignments) assigned.insert(assignment.value);
-    for (LoweredNode& node : nodes) {
-      const std::vector<ValueId> outputs = node.outputs;
-      if (node.op->is_alias()) {
-        const Layout& stored = program_.value(node.inputs[0]).layout;
-        alias(std::move(node), stored ? stored->viewed_as(program_.value(node.outputs[0]).spec) : nullptr);
-      } else if (const Layout viewed = view_layout(node)) {
-        node.is_view = true;
-        alias(std::move(node), viewed);
-      } else {
-        prepare(std::move(node));
-      }
-      for (const ValueId id : outputs) {  // at once: what waits for the variable goes on beside the nodes that follow
-        if (assigned.contains(id)) in_layout(id, nullptr);
+    for (LoweredNode& whole : nodes) {
+      for (LoweredNode& node : retains_all_ ? std::vector{std::move(whole)} : with_copies(program_, std::move(whole))) {
+        const std::vector<ValueId> outputs = node.outputs;
+        add(std::move(node));
+        for (const ValueId id : outputs) {  // at once: what waits for the variable goes on beside the nodes that follow
+          if (assigned.contains(id)) in_layout(id, nullptr);
+        }
       }
     }
     for (LoweredAssignment& assignment : program_.assignments) {
@@ -52,6 +46,18 @@ class LayoutPass {
   }
 
  private:
+  void add(LoweredNode node) {
+    if (node.op->is_alias()) {
+      const Layout& stored = program_.value(node.inputs[0]).layout;
+      alias(std::move(node), stored ? stored->viewed_as(program_.value(node.outputs[0]).spec) : nullptr);
+    } else if (const Layout viewed = view_layout(node)) {
+      node.is_view = true;
+      alias(std::move(node), viewed);
+    } else {
+      prepare(std::move(node));
+    }
+  }
+
   /// The output is the input's bytes in the layout `viewed`, or row-major.
   void alias(LoweredNode node, const Layout& viewed) {
     const ValueId source = viewed ? node.inputs[0] : in_layout(node.inputs[0], nullptr);

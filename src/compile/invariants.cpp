@@ -1,5 +1,5 @@
 // The values that a program need not compute in every run: constants, the factors that a normalisation in evaluation
-// computes from weights and statistics, and weights in the layout of their kernel.
+// computes from weights and statistics, and weights in the layout of their kernel, of which updates write some.
 #include <algorithm>
 #include <cstdint>
 
@@ -22,13 +22,18 @@ void find_invariants(Lowered& program) {
   for (std::size_t v = 0; v < program.values.size(); ++v) {
     changes[v] = program.values[v].kind != LoweredValue::Kind::variable;
   }
-  std::vector<bool> assigned(program.values.size(), false);
+  std::vector<bool> assigned(program.values.size(), false), is_written(program.values.size(), false);
   for (const LoweredAssignment& assignment : program.assignments) {
     changes[static_cast<std::size_t>(program.root(assignment.variable))] = true;
     assigned[static_cast<std::size_t>(program.root(assignment.value))] = true;
+    is_written[static_cast<std::size_t>(assignment.variable)] = true;
   }
   for (LoweredNode& node : program.nodes) {
     if (!node.kernel || is_all_reduce(node)) continue;
+    if (is_written[static_cast<std::size_t>(node.outputs[0])]) {  // what reads it is no invariant
+      node.invariant = true;
+      continue;
+    }
     const std::size_t largest = is_reordered_variable(program, node) ? SIZE_MAX : kLargest;
     node.invariant =
         std::ranges::none_of(node.inputs,

@@ -44,6 +44,7 @@ struct LoweredNode {
 /// Whether the ranks of a training sum what the node makes: then all of them run it, and each once.
 [[nodiscard]] bool is_all_reduce(const LoweredNode& node);
 
+/// Gives `variable`, or what with_copies makes persistent as one, the numbers of `value` at the end of a run.
 struct LoweredAssignment {
   ValueId variable, value;
 };
@@ -107,12 +108,18 @@ void group_updates(Lowered& program, std::size_t most_apart = SIZE_MAX);
 /// than the device allocates at once.
 void choose_layouts(Lowered& program, Device& device, Precision precision = Precision::fp32, bool retains_all = false);
 
+/// The updates of a group as groups of which some also write copies of weights: those that earlier reorders of the
+/// program make of a variable, where the copy is row-major in another type. Such a copy becomes the variable of an
+/// assignment. Any other node is returned as it is. A part of choose_layouts.
+[[nodiscard]] std::vector<LoweredNode> with_copies(Lowered& program, LoweredNode node);
+
 /// Throws OutOfMemory that names the value where `bytes` of it are more than the device allocates at once.
 void require_allocatable(const LoweredValue& value, std::size_t bytes, const DeviceInfo& device);
 
 /// Marks the nodes that read nothing but variables the program does not assign, and what such nodes make: they run
 /// before the others and only when those variables have changed. Their results stay in memory, so only small ones are
-/// marked. After choose_layouts, which adds nodes.
+/// marked, and reorders of variables. A copy that an update writes needs its reorder only when its variable was changed
+/// by others. After choose_layouts, which adds nodes.
 void find_invariants(Lowered& program);
 
 }  // namespace concord

@@ -17,10 +17,11 @@ MemoryNeed memory_need(const Graph& graph, std::span<const Value> outputs, const
                        MemoryDetail detail, const CompileOptions& options) {
   Device& device = variables.device();
   Lowered lowered = lower_and_fuse(graph, section_of(graph, outputs, options), device, options);
-  if (detail == MemoryDetail::kernels) choose_layouts(lowered, device, options.precision);
-  if (options.retain == Retain::outputs && detail == MemoryDetail::kernels) find_invariants(lowered);
+  const bool retains_all = options.retain != Retain::outputs;
+  if (detail == MemoryDetail::kernels) choose_layouts(lowered, device, options.precision, retains_all);
+  if (!retains_all && detail == MemoryDetail::kernels) find_invariants(lowered);
   if (options.memory_budget > 0) recompute(lowered, options.memory_budget, device.info());
-  const MemoryPlan plan = plan_memory(lowered, options.retain != Retain::outputs);
+  const MemoryPlan plan = plan_memory(lowered, retains_all);
   const Arena arena = place(lowered, plan, device.info());
   return {std::accumulate(arena.slabs.begin(), arena.slabs.end(), std::size_t{0}), missing_bytes(lowered, variables)};
 }

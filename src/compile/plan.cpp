@@ -30,14 +30,14 @@ class Planner {
     for (std::size_t v = 0; v < program.values.size(); ++v) {
       if (program.values[v].keep) last_read_[root(static_cast<ValueId>(v))] = end_;
     }
-    for (const LoweredNode& node : program.nodes) {
-      if (!node.invariant) continue;
-      for (const ValueId id : node.outputs) last_read_[root(id)] = end_;
-    }
   }
 
   MemoryPlan run() {
     place_assignments();
+    for (const LoweredNode& node : program_.nodes) {  // now, because an update may overwrite a copy of a weight
+      if (!node.invariant) continue;
+      for (const ValueId id : node.outputs) last_read_[root(id)] = end_;
+    }
     for (std::size_t v = 0; v < program_.values.size(); ++v) {
       const LoweredValue& value = program_.values[v];
       if (value.kind == LoweredValue::Kind::variable) plan_.storage[v].variable = static_cast<ValueId>(v);
@@ -113,7 +113,11 @@ class Planner {
     std::vector<std::size_t> shared;  // blocks already taken by an output of this node
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const auto id = static_cast<std::size_t>(node.outputs[k]);
-      if (plan_.storage[id].variable >= 0) continue;
+      if (const ValueId variable = plan_.storage[id].variable; variable >= 0) {
+        const bool is_copy = program_.value(variable).kind != LoweredValue::Kind::variable;
+        if (is_copy) plan_.storage[id] = plan_.storage[static_cast<std::size_t>(variable)];
+        continue;
+      }
       const std::int32_t last = std::max(last_read_[id], position);
       if (const auto block = dying_input(node, k, position, shared)) {
         shared.push_back(*block);

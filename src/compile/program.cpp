@@ -10,27 +10,36 @@
 namespace concord {
 
 void ProgramImpl::settle() {
-  if (invariants->launches.empty()) return;
-  bool is_current = invariants->are_computed;
+  if (invariants->parts.empty()) return;
+  const bool is_first = !invariants->are_computed;
+  bool is_current = !is_first;
   for (Invariants::Source& source : invariants->sources) {
     const std::uint64_t revision = source.buffer->revision();
-    is_current = is_current && source.seen == revision;
+    source.has_changed = source.seen != revision;
+    is_current = is_current && !source.has_changed;
     source.seen = revision;
   }
   if (is_current) return;
   const timeline::Span span("settle");
   invariants->are_computed = false;  // until all are: one of them may fail
-  for (const std::unique_ptr<Launch>& launch : invariants->launches) launch->enqueue();
+  const auto has_changed = [&](std::size_t source) { return invariants->sources[source].has_changed; };
+  for (const Invariants::Part& part : invariants->parts) {
+    if (is_first || std::ranges::any_of(part.sources, has_changed)) part.launch->enqueue();
+  }
   invariants->are_computed = true;
 }
 
 void ProgramImpl::commit() { commit(0, commits.size()); }
 
 void ProgramImpl::commit(std::size_t begin, std::size_t end) {
+  for (Invariants::Source& source : invariants->sources) source.before_commit = source.buffer->revision();
   for (Buffer* buffer : assigned) buffer->touch();
   for (std::size_t i = begin; i < end; ++i) {
     const Copy& copy = commits[i];
     device().copy(*copy.from.buffer, copy.from.offset, *copy.to.buffer, copy.to.offset, copy.bytes);
+  }
+  for (Invariants::Source& source : invariants->sources) {  // a change by others, in this run too, stays unseen
+    if (source.is_followed) source.seen += source.buffer->revision() - source.before_commit;
   }
 }
 

@@ -42,10 +42,18 @@ struct ProgramImpl {
   struct Invariants {
     struct Source {
       const Buffer* buffer;
-      std::uint64_t seen;
+      /// Whether all that is computed from it are copies that the program's updates write.
+      bool is_followed = true;
+      std::uint64_t seen = 0;           // the revision of what is computed
+      std::uint64_t before_commit = 0;  // the revision then, in each run
+      bool has_changed = false;         // whether it is of another revision than `seen` when a run begins
     };
-    std::vector<std::unique_ptr<Launch>> launches;  // run when a source is not of the revision they saw
-    std::vector<Source> sources;                    // variables that they read
+    struct Part {
+      std::unique_ptr<Launch> launch;
+      std::vector<std::size_t> sources;  // it runs when one of them has changed
+    };
+    std::vector<Part> parts;
+    std::vector<Source> sources;  // variables that they read
     bool are_computed = false;
   };
   std::shared_ptr<Invariants> invariants = std::make_shared<Invariants>();

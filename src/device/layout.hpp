@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -36,6 +37,9 @@ class LayoutDescription {
   [[nodiscard]] virtual Layout sliced(std::span<const std::int64_t> /*start*/, const TensorSpec& /*spec*/) const {
     return nullptr;
   }
+  /// The type of the numbers, where the tensor is stored in row-major order in another type. The device then has
+  /// pointwise groups with results of this type. Empty where the elements have another order.
+  [[nodiscard]] virtual std::optional<DType> row_major_type() const { return {}; }
 };
 
 [[nodiscard]] inline bool same_layout(const Layout& a, const Layout& b) { return a == b || (a && b && a->equals(*b)); }

@@ -36,6 +36,10 @@ Layout ChannelsLast::transposed(std::span<const std::size_t> order, const Tensor
   return channels_last(spec, number_, is_tokens() ? ChannelAxis::second : ChannelAxis::last);
 }
 
+std::optional<DType> ChannelsLast::row_major_type() const {
+  return is_tokens() && number_ != DType::i32 ? std::optional(number_) : std::nullopt;
+}
+
 DType storage_number(Precision precision) { return precision == Precision::fp16 ? DType::f16 : DType::bf16; }
 
 Layout channels_last(const TensorSpec& spec, DType number, ChannelAxis axis) {

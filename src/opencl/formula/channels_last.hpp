@@ -37,6 +37,8 @@ class ChannelsLast final : public LayoutDescription {
   [[nodiscard]] Layout transposed(std::span<const std::size_t> order, const TensorSpec& spec) const override;
   /// Some blocks of channels: ChannelColumns (channel_columns.cpp).
   [[nodiscard]] Layout sliced(std::span<const std::int64_t> start, const TensorSpec& spec) const override;
+  /// Of tokens.
+  [[nodiscard]] std::optional<DType> row_major_type() const override;
 
   [[nodiscard]] ChannelAxis axis() const { return axis_; }
   /// The stored type: bf16 or f16 for floats, i32 for indices.

@@ -24,6 +24,11 @@ Share share_of(const Limits& limits) {
   return {std::min<std::size_t>(256, limits.max_work_group), 4};
 }
 
+/// Whether a result is a copy in bf16, whose conversion is that of the channels-last layout.
+bool stores_bf16(const ops::PointwiseGroup& op) {
+  return std::ranges::find(op.member().types(), DType::bf16) != op.member().types().end();
+}
+
 /// The text of a launch for `count` members and, with `begin` the first of them, its arguments.
 class GroupLaunch {
  public:
@@ -46,7 +51,7 @@ class GroupLaunch {
       parameters += fmt::format("const uint m{0}_n, const uint m{0}_end, ", m);
     }
     parameters.resize(parameters.size() - 2);
-    return kernel_source("shared/formulas.h") +
+    return kernel_source("shared/formulas.h") + (stores_bf16(op_) ? kernel_source("shared/channels_last.h") : "") +
            fmt::format("#define INPUTS {}\n#define GROUP_PARAMETERS {}\n#define GROUP_POINTERS {}\n",
                        op_.reach().size(), parameters, pointers()) +
            (by_runs ? element() + kernel_source("formula/pointwise_group_contiguous.cl")
@@ -78,8 +83,10 @@ class GroupLaunch {
  private:
   [[nodiscard]] DType input_type(std::size_t i) const { return request_.inputs[op_.place_of(0, i)].dtype; }
 
+  static std::string stored_type(DType type) { return type == DType::bf16 ? "ushort" : cl_type(type); }
+
   static std::string parameter(const char* qualifier, DType type, const std::string& name) {
-    return fmt::format("__global {0}{1}* {2}, const ulong {2}_offset, ", qualifier, cl_type(type), name);
+    return fmt::format("__global {0}{1}* {2}, const ulong {2}_offset, ", qualifier, stored_type(type), name);
   }
 
   /// Declares in0, …, out0, …, n and begin, and sets them to those of the group's member.
@@ -89,7 +96,7 @@ class GroupLaunch {
       text += fmt::format("__global const {0}* from{1}; ", cl_type(input_type(i)), i);
     }
     for (std::size_t k = 0; k < op_.results(); ++k) {
-      text += fmt::format("__global {0}* to{1}; ", cl_type(op_.member().types()[k]), k);
+      text += fmt::format("__global {0}* to{1}; ", stored_type(op_.member().types()[k]), k);
     }
     return text + choice(0, count_);
   }
@@ -121,7 +128,10 @@ class GroupLaunch {
   [[nodiscard]] std::string statements(const std::vector<std::string>& inputs) const {
     std::string text = print_statements(op_.member().expression(), inputs, {});
     for (std::size_t k = 0; k < op_.results(); ++k) {
-      text += cl_store(op_.member().types()[k], fmt::format("to{}", k), "i", result_name(op_.member().expression(), k));
+      const DType type = op_.member().types()[k];
+      const std::string value = result_name(op_.member().expression(), k);
+      text += type == DType::bf16 ? fmt::format("to{}[i] = (ushort)pair_of({}, 0.0f);", k, value)
+                                  : cl_store(type, fmt::format("to{}", k), "i", value);
       text += " ";
     }
     std::ranges::replace(text, '\n', ' ');
@@ -164,15 +174,15 @@ PreparedKernel prepare_pointwise_group(Context& context, const ops::PointwiseGro
   const Share share = share_of(context.limits());
   const std::size_t most = most_members(context, op), launches = (op.members() + most - 1) / most;
   const bool by_runs = context.limits().is_cpu;
+  std::vector<std::string> definitions{fmt::format("{}={}", by_runs ? "CHUNK" : "PER_ITEM", share.per_item)};
+  if (stores_bf16(op) && context.capability().has_matrix_cores()) definitions.emplace_back("PTX");
   std::vector<StagedKernel::AnyStage> stages;
   for (std::size_t begin = 0; begin < op.members();) {
     // Launches of about the same number of members share a program.
     const std::size_t count = std::min((op.members() + launches - 1) / launches, op.members() - begin);
     const GroupLaunch launch(op, request, begin, count);
     auto [arguments, groups] = launch.arguments(share);
-    const std::string size =
-        by_runs ? fmt::format("CHUNK={}", share.per_item) : fmt::format("PER_ITEM={}", share.per_item);
-    stages.emplace_back(Stage{context.program_from(launch.text(by_runs), {size}),
+    stages.emplace_back(Stage{context.program_from(launch.text(by_runs), definitions),
                               "pointwise_group",
                               std::move(arguments),
                               {groups * share.local, 1, 1},
