@@ -7,9 +7,15 @@
 // Deviations are multiplied by a power of two, `unit`, that brings the row's largest value to [1, 2), or that with which
 // epsilon is about 1 where that is less: so no square that counts leaves fp32. First sums add the part `share` (a power of
 // two) of each value and do not overflow where the mean does not.
+// The text in front may give the first result an epilogue (gemm_epilogue), for row m and place n_inner.
 #include "shared/chains.h"
 #include "shared/lanes.h"
 #include "ops/norm_rstd.h"
+
+#ifndef EPILOGUE_IS_EXPRESSION
+#define EPILOGUE_PARAMETERS
+#define EPILOGUE(value, z, m, n_outer, n_inner) (value)
+#endif
 
 // ADD(i, first, second) adds to both numbers, which the items of a row then share by COMBINE. One item a row (CPUs) runs
 // 16 chains side by side, where READ gives 16 values. A chain is joined after few terms, so that roundings do not grow
@@ -85,7 +91,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forw
 #ifdef CENTRED
     __global float *restrict means, ulong means_offset,
 #endif
-    ulong rows, ulong length, float share, float epsilon, float most_unit) {
+    ulong rows, ulong length, float share, float epsilon, float most_unit EPILOGUE_PARAMETERS) {
   LANES_SCRATCH(float2, scratch);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW;
   __global const float *restrict values = src + src_offset + min(row, rows - 1) * length;
@@ -105,7 +111,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forw
   const float variance = squares / count - rest * rest;
   const float rstd = norm_rstd(variance < 0.0f ? 0.0f : variance, unit, epsilon);  // NaN stays
   if (row >= rows) return;
-  for (ulong i = LANE; i < length; i += LANES) dst[i] = ((values[i] * unit - middle) - rest) * rstd;
+  for (ulong i = LANE; i < length; i += LANES) {
+    dst[i] = EPILOGUE(((values[i] * unit - middle) - rest) * rstd, 0, row, 0, i);
+  }
   if (LANE > 0) return;
   rstds[rstds_offset + row] = rstd * unit;
 #ifdef CENTRED
@@ -116,7 +124,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forw
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_backward(
     __global const float *restrict diff_dst, ulong diff_dst_offset, __global const float *restrict dst,
     ulong dst_offset, __global const float *restrict rstds, ulong rstds_offset, __global float *restrict diff_src,
-    ulong diff_src_offset, ulong rows, ulong length, float share) {
+    ulong diff_src_offset, ulong rows, ulong length, float share EPILOGUE_PARAMETERS) {
   LANES_SCRATCH(float2, scratch);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW, begin = min(row, rows - 1) * length;
   __global const float *restrict values = diff_dst + diff_dst_offset + begin;
@@ -137,6 +145,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_back
   if (row >= rows) return;
   const float rstd = rstds[rstds_offset + row];
   for (ulong i = LANE; i < length; i += LANES) {
-    diff_src[i] = rstd * (((values[i] - middle) - rest) - dst[i] * product);
+    diff_src[i] = EPILOGUE(rstd * (((values[i] - middle) - rest) - dst[i] * product), 0, row, 0, i);
   }
 }

@@ -1,17 +1,22 @@
 // Normalisation of tokens in 16 bits over their channels, and its gradient, as ops/row_norm.cl computes them. LANES items
 // share a token (shared/lanes.h); each keeps BLOCKS blocks of 8 channels in registers, so that a token is read once.
 //   forward  4 bytes a channel; backward 6.
+// The text in front may give the first result an epilogue (block_epilogue).
 #include "ops/norm_rstd.h"
 #include "shared/channels_last.h"
+#include "shared/epilogue_block.h"
 #include "shared/lanes.h"
 
 #define COMBINE_SUM_AND_LARGEST(a, b) ((float2)((a).x + (b).x, fmax((a).y, (b).y)))
 #define EACH_BLOCK(j) _Pragma("unroll") for (uint j = 0; j < BLOCKS; ++j)
 #define IS_BLOCK(j) (LANE + (j)*LANES < blocks)
-#define AT(j) (begin + LANE + (j)*LANES)
 // No read waits for a condition: past the end it repeats the first block.
-#define READ_TOKEN(values, from)                                                                   \
-  EACH_BLOCK(j) read_block(values[j], from[begin + (IS_BLOCK(j) ? LANE + j * LANES : 0)]);
+#define BLOCK(j) (IS_BLOCK(j) ? LANE + (j)*LANES : 0)
+#define READ_TOKEN(values, from) EACH_BLOCK(j) read_block(values[j], from[begin + BLOCK(j)]);
+// All reads of the epilogue come before the first write.
+#define WRITE_TOKEN(values, to)                                                                       \
+  EACH_BLOCK(j) EPILOGUE_BLOCK(values[j], begin + BLOCK(j), row, BLOCK(j) * BLOCK_CHANNELS);          \
+  EACH_BLOCK(j) if (IS_BLOCK(j)) to[begin + LANE + j * LANES] = block_of(values[j]);
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_tokens(
     __global const uint4 *restrict src, ulong src_offset, __global uint4 *restrict dst, ulong dst_offset,
@@ -19,7 +24,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_toke
 #ifdef CENTRED
     __global float *restrict means, ulong means_offset,
 #endif
-    uint rows, uint blocks, float share, float epsilon, float most_unit) {
+    uint rows, uint blocks, float share, float epsilon, float most_unit EPILOGUE_PARAMETERS) {
   LANES_SCRATCH(float2, scratch);
   const uint row = (uint)get_group_id(0) * ROWS + ROW;
   const ulong begin = (ulong)min(row, rows - 1) * blocks;
@@ -50,10 +55,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_toke
   const float variance = deviations.y / count - rest * rest;
   const float rstd = norm_rstd(variance < 0.0f ? 0.0f : variance, unit, epsilon);  // NaN stays
   if (row >= rows) return;
-  EACH_BLOCK(j) if (IS_BLOCK(j)) {
-    EACH_CHANNEL(e) x[j][e] = (x[j][e] - rest) * rstd;
-    dst[dst_offset + AT(j)] = block_of(x[j]);
-  }
+  dst += dst_offset;
+  EACH_BLOCK(j) EACH_CHANNEL(e) x[j][e] = (x[j][e] - rest) * rstd;
+  WRITE_TOKEN(x, dst)
   if (LANE > 0) return;
   rstds[rstds_offset + row] = rstd * unit;
 #ifdef CENTRED
@@ -64,7 +68,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_toke
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_tokens_backward(
     __global const uint4 *restrict diff_dst, ulong diff_dst_offset, __global const uint4 *restrict dst,
     ulong dst_offset, __global const float *restrict rstds, ulong rstds_offset, __global uint4 *restrict diff_src,
-    ulong diff_src_offset, uint rows, uint blocks, float share) {
+    ulong diff_src_offset, uint rows, uint blocks, float share EPILOGUE_PARAMETERS) {
   LANES_SCRATCH(float2, scratch);
   const uint row = (uint)get_group_id(0) * ROWS + ROW;
   const ulong begin = (ulong)min(row, rows - 1) * blocks;
@@ -93,8 +97,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_toke
   const float product = products.y / count;
   if (row >= rows) return;
   const float rstd = rstds[rstds_offset + row];
-  EACH_BLOCK(j) if (IS_BLOCK(j)) {
-    EACH_CHANNEL(e) d[j][e] = rstd * ((d[j][e] - rest) - y[j][e] * product);
-    diff_src[diff_src_offset + AT(j)] = block_of(d[j]);
-  }
+  diff_src += diff_src_offset;
+  EACH_BLOCK(j) EACH_CHANNEL(e) d[j][e] = rstd * ((d[j][e] - rest) - y[j][e] * product);
+  WRITE_TOKEN(d, diff_src)
 }

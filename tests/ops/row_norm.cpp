@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/op_test.hpp"
@@ -78,6 +79,44 @@ TEST_CASE("row_norm of values far from zero", "[ops][row_norm]") {
          .reference = [](const std::vector<Array>& x) { return std::vector{normalised(x[0], 1, true)[0]}; },
          .tolerance = 2e-4,
          .gradient_tolerance = 1e-3});
+}
+
+TEST_CASE("row_norm and its gradient with what follows them", "[ops][row_norm][fused]") {
+  // Scale and shift by place, a factor by row, a sum by element: the values around a layer normalisation.
+  const std::vector<std::pair<Shape, std::size_t>> cases = {{{4, 7}, 1}, {{2, 3, 5}, 1}, {{37}, 0}, {{3, 2, 67}, 2}};
+  for (const bool centred : {true, false}) {
+    for (const auto& [shape, axis] : cases) {
+      const auto dims = shape.dims();
+      std::vector<std::int64_t> one_a_row(dims.begin(), dims.end());
+      std::fill(one_a_row.begin() + static_cast<std::ptrdiff_t>(axis), one_a_row.end(), 1);
+      const std::vector<std::int64_t> place(dims.begin() + static_cast<std::ptrdiff_t>(axis), dims.end());
+      check({.name = fmt::format("{} from {}{}", shape.str(), axis, centred ? "" : ", squares"),
+             .inputs = {{normal(shape, 1)},
+                        {normal(Shape(place), 2)},
+                        {normal(Shape(place), 3)},
+                        {normal(Shape(one_a_row), 4)},
+                        {normal(shape, 5)}},
+             .build =
+                 [axis = axis, centred](const std::vector<Value>& x) {
+                   // x[0] is read by the sum too: the gradients of both meet behind that of the norm.
+                   const Value dst = built(x[0], static_cast<std::int64_t>(axis), centred).dst;
+                   return std::vector{(dst * x[1] + x[2]) * x[3] + x[4] + x[0]};
+                 },
+             .reference =
+                 [axis = axis, centred](const std::vector<Array>& x) {
+                   Array y = normalised(x[0], axis, centred)[0];
+                   const std::size_t length = x[1].values.size();
+                   for (std::size_t i = 0; i < y.values.size(); ++i) {
+                     const std::size_t row = i / length, j = i % length;
+                     y.values[i] = (y.values[i] * x[1].values[j] + x[2].values[j]) * x[3].values[row] + x[4].values[i] +
+                                   x[0].values[i];
+                   }
+                   return std::vector{y};
+                 },
+             .tolerance = 4e-6,
+             .gradient_tolerance = 4e-5});
+    }
+  }
 }
 
 TEST_CASE("row_norm refuses what does not fit", "[ops][row_norm]") {

@@ -101,6 +101,21 @@ double term_scale(const SizedNode& node) {
   return reduce == nullptr ? node.rms(node.inputs[0]) : node.largest_rms_along(node.inputs[0], reduce->axes());
 }
 
+bool is_row_norm(const Operator* op) { return is<ops::RowNorm>(op) || is<ops::RowNormBackward>(op); }
+
+// The epilogue may have cut off the normalised values, a few deviations times a scale; or taken away their gradient's
+// largest part.
+double fused_row_norm_tolerance(const SizedNode& node, std::size_t k) {
+  if (k != 0) return forward_norm_tolerance(node, k, 2e-4);
+  const auto* op = static_cast<const ops::Fused*>(node.op);
+  const bool is_gradient = is<ops::RowNormBackward>(op->base().get());
+  const auto extra = std::span(node.inputs).subspan(op->base_inputs());
+  double size = extra.empty() && !is_gradient ? 1 : 0;
+  for (const Tensor& operand : extra) size += operand.dtype() == DType::f32 ? node.largest(operand) : 1;
+  const double tolerance = 2e-4 * (node.largest(node.results[0]) + (is_gradient ? 1 : 8) * size);
+  return tolerance + (is_gradient ? cancellation_tolerance(node, {0, 2}) : 0);
+}
+
 /// The largest number of rows or values that `index` adds up in one place of [0, size). The indices form lines of
 /// `length` elements that are `inner` apart.
 double most_in_one_place(std::span<const std::int32_t> index, std::size_t length, std::size_t size, std::size_t inner) {
@@ -151,6 +166,7 @@ std::optional<double> of_product(const SizedNode& node, std::size_t) {
 std::optional<double> of_fused(const SizedNode& node, std::size_t k) {
   if (!is<ops::Fused>(node.op)) return {};
   const Tensor& result = node.results[k];
+  if (is_row_norm(unfused(node.op))) return fused_row_norm_tolerance(node, k);
   if (!is<ops::BatchNorm>(unfused(node.op))) return product_tolerance(node) + rounding_tolerance(node, result);
   if (k != 0) return forward_norm_tolerance(node, k, 2e-5);
   // The normalised values, which the epilogue may have cut off, are a few deviations times the scale, and the shift.

@@ -13,7 +13,9 @@
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/launch/sizes.hpp"
+#include "concord/opencl/launch/strides.hpp"
 #include "concord/opencl/ops/lanes.hpp"
+#include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -40,18 +42,27 @@ struct TokenLanes {
   }
 };
 
-/// Over the channels of tokens in 16 bits; nothing where the first operand lies otherwise. `tokens` are the inputs that
-/// lie so.
+/// How the two kernels compute an operator. `inputs`: without those of the epilogue. `tokens`: the inputs that are
+/// tokens where the result is. `numbers`: the last arguments of the kernel.
+struct Computation {
+  std::string tokens_function, rows_function;
+  std::size_t inputs, tokens;
+  std::vector<Argument> numbers;
+};
+
+/// Over the channels of tokens in 16 bits; nothing where no operand lies so.
 template <class Op>
 std::optional<PreparedKernel> prepare_tokens(Context& context, const Op& op, const KernelRequest& request,
-                                             const std::string& function, std::span<const std::size_t> tokens,
-                                             const std::vector<Argument>& last) {
+                                             const Computation& computation, const Epilogue* epilogue) {
   constexpr std::int64_t kMostBlocks = 8;  // of an item
   const DType number = storage_number(request.precision);
   const Shape& shape = request.outputs[0].shape;
-  const ChannelsLast* const found = first_channels_last(request, ChannelAxis::last);
-  if (found == nullptr || op.axis() + 1 != shape.rank() ||
-      !channels_last(request.outputs[0], number, ChannelAxis::last)) {
+  const bool any_tokens =
+      std::ranges::any_of(std::span(request.input_layouts).first(computation.tokens), [](const Layout& layout) {
+        const ChannelsLast* const found = as_channels_last(layout);
+        return found != nullptr && found->axis() == ChannelAxis::last;
+      });
+  if (!any_tokens || op.axis() + 1 != shape.rank() || !channels_last(request.outputs[0], number, ChannelAxis::last)) {
     return std::nullopt;
   }
   const ChannelsLast dst(shape, number, ChannelAxis::last);
@@ -60,41 +71,64 @@ std::optional<PreparedKernel> prepare_tokens(Context& context, const Op& op, con
   if (lanes.blocks > kMostBlocks || size(lanes.lanes * lanes.tokens) > context.limits().max_work_group) {
     return std::nullopt;
   }
+  std::optional<EpilogueText> text = EpilogueText{};
+  if (epilogue != nullptr) text = block_epilogue(request, *epilogue, ChannelAxis::last);
+  if (!text) return std::nullopt;
   std::vector<Argument> arguments;
-  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    arguments.emplace_back(std::ranges::find(tokens, i) != tokens.end() ? blocks_of(input(i)) : input(i));
+  for (std::size_t i = 0; i < computation.inputs; ++i) {
+    arguments.emplace_back(i < computation.tokens ? blocks_of(input(i)) : input(i));
   }
   for (std::size_t k = 0; k < request.outputs.size(); ++k) {
     arguments.emplace_back(k == 0 ? blocks_of(output(0)) : output(k));
   }
   arguments.insert(arguments.end(), {as_uint(dst.rows()), as_uint(blocks), share_of(dst.channels())});
-  arguments.insert(arguments.end(), last.begin(), last.end());
+  arguments.insert(arguments.end(), computation.numbers.begin(), computation.numbers.end());
+  arguments.insert(arguments.end(), text->arguments.begin(), text->arguments.end());
   std::vector<std::string> definitions = number_definitions(context, number);
   for (std::string& definition : lanes.definitions()) definitions.push_back(std::move(definition));
   if (op.centred()) definitions.emplace_back("CENTRED");
   const std::size_t threads = size(lanes.lanes * lanes.tokens);
-  Stage stage{context.program("ops/row_norm_tokens.cl", definitions),
-              function,
+  Stage stage{context.program_from(text->text + kernel_source("ops/row_norm_tokens.cl"), definitions),
+              computation.tokens_function,
               std::move(arguments),
               {size(divide_up(dst.rows(), lanes.tokens)) * threads, 1, 1},
               {threads, 1, 1}};
   return prepared_channels_last(request,
                                 std::make_unique<StagedKernel>(context, fmt::format("{} tokens", op.name()),
                                                                std::vector<StagedKernel::AnyStage>{std::move(stage)}),
-                                tokens, std::array<std::size_t, 1>{0}, ChannelAxis::last);
+                                like_result(request, request.inputs), std::array<std::size_t, 1>{0}, ChannelAxis::last);
+}
+
+/// The strides of an operand of the epilogue from row to row, and within a row.
+std::optional<std::vector<std::int64_t>> epilogue_strides(const Shape& operand, const Shape& dst, std::size_t axis) {
+  return grouped_strides(operand, dst, std::array<std::size_t, 2>{axis, dst.rank()});
 }
 
 template <class Op>
-PreparedKernel prepare_rows(Context& context, const Op& op, const KernelRequest& request, const std::string& function,
-                            std::vector<Argument> arguments) {
-  const ops::RowSizes sizes = ops::row_sizes(request.outputs[0].shape, op.axis());
+PreparedKernel prepare_rows(Context& context, const Op& op, const KernelRequest& request,
+                            const Computation& computation, const Epilogue* epilogue) {
+  const Shape& dst = request.outputs[0].shape;
+  const ops::RowSizes sizes = ops::row_sizes(dst, op.axis());
+  EpilogueText text;
+  if (epilogue != nullptr) {
+    std::vector<EpilogueOperand> extra;
+    for (std::size_t i = epilogue->first_extra; i < request.inputs.size(); ++i) {
+      const std::vector<std::int64_t> strides = epilogue_strides(request.inputs[i].shape, dst, op.axis()).value();
+      extra.push_back({i, request.inputs[i].dtype, 0, strides[0], 0, strides[1]});
+    }
+    text = gemm_epilogue(epilogue->expression, extra);
+  }
+  std::vector<Argument> arguments;
+  for (std::size_t i = 0; i < computation.inputs; ++i) arguments.emplace_back(input(i));
+  for (std::size_t k = 0; k < request.outputs.size(); ++k) arguments.emplace_back(output(k));
+  arguments.insert(arguments.end(), {as_ulong(sizes.rows), as_ulong(sizes.length), share_of(sizes.length)});
+  arguments.insert(arguments.end(), computation.numbers.begin(), computation.numbers.end());
+  arguments.insert(arguments.end(), text.arguments.begin(), text.arguments.end());
   const Lanes lanes = lanes_for(context, sizes.length, 1);
   std::vector<std::string> definitions = lanes.definitions();
   if (op.centred()) definitions.emplace_back("CENTRED");
-  arguments.insert(
-      arguments.begin() + static_cast<std::ptrdiff_t>(request.inputs.size() + request.outputs.size()),
-      {static_cast<std::uint64_t>(sizes.rows), static_cast<std::uint64_t>(sizes.length), share_of(sizes.length)});
-  Stage stage{context.program("ops/row_norm.cl", definitions), function, std::move(arguments)};
+  Stage stage{context.program_from(text.text + kernel_source("ops/row_norm.cl"), definitions),
+              computation.rows_function, std::move(arguments)};
   lanes.cover(stage, sizes.rows);
   return prepared(request, std::make_unique<StagedKernel>(context, std::string(op.name()),
                                                           std::vector<StagedKernel::AnyStage>{std::move(stage)}));
@@ -106,32 +140,46 @@ float most_unit(float epsilon) {
   return std::ldexp(1.0F, epsilon > 0 ? std::min(kMost, -std::ilogb(epsilon) / 2 - 1) : kMost);
 }
 
-PreparedKernel prepare_row_norm(Context& context, const ops::RowNorm& op, const KernelRequest& request) {
-  if (auto kernel = prepare_tokens(context, op, request, "row_norm_tokens", std::array<std::size_t, 1>{0},
-                                   {op.epsilon(), most_unit(op.epsilon())})) {
-    return *std::move(kernel);
-  }
-  std::vector<Argument> arguments{input(0), output(0), output(1)};
-  if (op.centred()) arguments.emplace_back(output(2));
-  arguments.emplace_back(op.epsilon());
-  arguments.emplace_back(most_unit(op.epsilon()));
-  return prepare_rows(context, op, request, "row_norm_forward", std::move(arguments));
+Computation computation_of(const ops::RowNorm& op) {
+  return {"row_norm_tokens", "row_norm_forward", 1, 1, {op.epsilon(), most_unit(op.epsilon())}};
+}
+Computation computation_of(const ops::RowNormBackward&) {
+  return {"row_norm_tokens_backward", "row_norm_backward", 3, 2, {}};
 }
 
-PreparedKernel prepare_row_norm_backward(Context& context, const ops::RowNormBackward& op,
-                                         const KernelRequest& request) {
-  if (auto kernel =
-          prepare_tokens(context, op, request, "row_norm_tokens_backward", std::array<std::size_t, 2>{0, 1}, {})) {
-    return *std::move(kernel);
-  }
-  return prepare_rows(context, op, request, "row_norm_backward", {input(0), input(1), input(2), output(0)});
+template <class Op>
+PreparedKernel prepare_with(Context& context, const Op& op, const KernelRequest& request, const Epilogue* epilogue) {
+  const Computation computation = computation_of(op);
+  if (auto kernel = prepare_tokens(context, op, request, computation, epilogue)) return *std::move(kernel);
+  return prepare_rows(context, op, request, computation, epilogue);
+}
+
+template <class Op>
+PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& request) {
+  return prepare_with(context, op, request, nullptr);
+}
+
+template <class Op>
+PreparedKernel prepare_fused(Context& context, const Op& op, const KernelRequest& request, const Epilogue& epilogue) {
+  return prepare_with(context, op, request, &epilogue);
+}
+
+template <class Op>
+bool supports_epilogue(const Op& op, std::span<const TensorSpec>, const TensorSpec& output, const Expression& epilogue,
+                       std::span<const TensorSpec> extra) {
+  if (epilogue.uses_coordinates() || epilogue.results().size() != 1 || output.dtype != DType::f32) return false;
+  return std::ranges::all_of(
+      extra, [&](const TensorSpec& spec) { return epilogue_strides(spec.shape, output.shape, op.axis()).has_value(); });
 }
 
 }  // namespace
 
 void add_row_norm(Kernels& kernels) {
-  kernels.add<ops::RowNorm, prepare_row_norm>();
-  kernels.add<ops::RowNormBackward, prepare_row_norm_backward>();
+  kernels.add<ops::RowNorm, prepare<ops::RowNorm>>();
+  kernels.add<ops::RowNormBackward, prepare<ops::RowNormBackward>>();
+  kernels.add_fused<ops::RowNorm, supports_epilogue<ops::RowNorm>, prepare_fused<ops::RowNorm>>();
+  kernels
+      .add_fused<ops::RowNormBackward, supports_epilogue<ops::RowNormBackward>, prepare_fused<ops::RowNormBackward>>();
 }
 
 }  // namespace concord::opencl

@@ -133,6 +133,25 @@ TEST_CASE("tokens: normalisation of rows and its gradient", "[opencl][tokens]") 
   }
 }
 
+TEST_CASE("tokens: what follows the normalisation of rows and its gradient", "[opencl][tokens]") {
+  for (const std::int64_t channels : {8, 200, 1544}) {
+    const Shape shape{3, 7, channels};
+    check_tokens(
+        {{normal(shape, 1, 2)}, {normal({channels}, 2)}, {normal({3, 7, 1}, 3)}, {normal(shape, 4)}},
+        [](const std::vector<Value>& x) {
+          std::vector<Value> results;
+          for (const bool centred : {true, false}) {
+            const RowNormResult y = centred ? row_norm(x[0], 2) : row_norm_rms(x[0], 2);
+            const Value diff =
+                x[0].graph().add(std::make_shared<ops::RowNormBackward>(2, centred), {x[3], x[0], y.rstd});
+            results.insert(results.end(), {relu(y.dst * x[1] + x[2]) + x[3], y.rstd, diff * x[1] + x[3]});
+          }
+          return results;
+        },
+        0.02, {"row_norm tokens", "row_norm_rms tokens", "row_norm_backward tokens", "row_norm_rms_backward tokens"});
+  }
+}
+
 TEST_CASE("tokens: a view of another shape needs no copy", "[opencl][tokens]") {
   check_tokens({{integers({2, 3, 32}, 1)}},
                [](const std::vector<Value>& x) {
