@@ -53,6 +53,11 @@ class ForwardingDevice : public Device {
                                        std::span<const TensorSpec> extra, Precision precision) const override {
     return device_->supports_epilogue(op, op_inputs, output, epilogue, extra, precision);
   }
+  [[nodiscard]] bool supports_prologue(const Operator& op, std::span<const TensorSpec> op_inputs,
+                                       const Expression& prologue, std::span<const TensorSpec> extra,
+                                       Precision precision) const override {
+    return device_->supports_prologue(op, op_inputs, prologue, extra, precision);
+  }
   [[nodiscard]] Tuner* tuner() override { return device_->tuner(); }
   void finish() override { device_->finish(); }
   void flush() override { device_->flush(); }

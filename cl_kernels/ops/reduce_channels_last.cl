@@ -1,7 +1,8 @@
 // The sum of each channel of images that lie channels-last: of every part of the rows, then of the parts. With JOINED, on
 // NVIDIA GPUs, one launch does both: the group that is the last one to write sums of its channels adds them up, in
-// order. `written` counts the groups of every column of groups; it is 0 between launches.
+// order. The text in front may give src a prologue (block_prologue). `written` counts the groups of every column of groups; it is 0 between launches.
 #include "shared/channels_last_rows.h"
+#include "shared/epilogue_block.h"
 
 #ifdef JOINED
 #define JOINED_PARAMETERS , __global uint *written, ulong written_offset, __global float *dst, ulong dst_offset
@@ -19,7 +20,7 @@ __kernel void channel_sums_begin(__global uint *written, ulong written_offset) {
 // sums (part, channel)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
     __global const uint4 *restrict src, ulong src_offset, __global float *sums, ulong sums_offset,
-    SIZES JOINED_PARAMETERS) {
+    SIZES JOINED_PARAMETERS PROLOGUE_PARAMETERS) {
   __local float scratch[BLOCK_CHANNELS * THREADS];
   PLACE;
   src += src_offset;
@@ -31,7 +32,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
     EACH_TURN(k) {
       float values[BLOCK_CHANNELS];
       read_block(values, x[k]);
-      EACH_CHANNEL(e) sum[e] += IS_INSIDE(k) ? values[e] : 0.0f;
+      PROLOGUE_BLOCK(values, AT(k), min(ROW(k), end - 1) / places, channel);
+      const uint bits = IS_INSIDE(k) ? 0xffffffffu : 0;  // compilers move reads behind the branch of a condition
+      EACH_CHANNEL(e) sum[e] += as_float(as_uint(values[e]) & bits);
     }
   }
   sum_rows(sum, scratch);

@@ -1,7 +1,7 @@
 // Normalisation of tokens in 16 bits over their channels, and its gradient, as ops/row_norm.cl computes them. LANES items
 // share a token (shared/lanes.h); each keeps BLOCKS blocks of 8 channels in registers, so that a token is read once.
 //   forward  4 bytes a channel; backward 6.
-// The text in front may give the first result an epilogue (block_epilogue).
+// The text in front may give the first result an epilogue (block_epilogue), and diff_dst a prologue (block_prologue).
 #include "ops/norm_rstd.h"
 #include "shared/channels_last.h"
 #include "shared/epilogue_block.h"
@@ -68,7 +68,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_toke
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_tokens_backward(
     __global const uint4 *restrict diff_dst, ulong diff_dst_offset, __global const uint4 *restrict dst,
     ulong dst_offset, __global const float *restrict rstds, ulong rstds_offset, __global uint4 *restrict diff_src,
-    ulong diff_src_offset, uint rows, uint blocks, float share EPILOGUE_PARAMETERS) {
+    ulong diff_src_offset, uint rows, uint blocks, float share PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   LANES_SCRATCH(float2, scratch);
   const uint row = (uint)get_group_id(0) * ROWS + ROW;
   const ulong begin = (ulong)min(row, rows - 1) * blocks;
@@ -78,6 +78,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_toke
   float d[BLOCKS][BLOCK_CHANNELS], y[BLOCKS][BLOCK_CHANNELS];
   READ_TOKEN(d, diff_dst)
   READ_TOKEN(y, dst)
+  EACH_BLOCK(j) PROLOGUE_BLOCK(d[j], begin + BLOCK(j), min(row, rows - 1), BLOCK(j) * BLOCK_CHANNELS);
   float middle = 0.0f, rest = 0.0f;
 #ifdef CENTRED
   float2 sums = (float2)(0.0f);

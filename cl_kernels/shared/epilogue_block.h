@@ -1,4 +1,5 @@
-// For kernels that finish blocks of channels: no epilogue where the text in front gives none (block_epilogue).
+// For kernels of blocks of channels: no epilogue and no prologue where the text in front gives none (block_epilogue,
+// block_prologue).
 #ifndef CONCORD_EPILOGUE_BLOCK_H
 #define CONCORD_EPILOGUE_BLOCK_H
 
@@ -7,6 +8,10 @@
 #endif
 #ifndef EPILOGUE_BLOCK
 #define EPILOGUE_BLOCK(values, at, image, channel)
+#endif
+#ifndef PROLOGUE_PARAMETERS
+#define PROLOGUE_PARAMETERS
+#define PROLOGUE_BLOCK(values, at, image, channel)
 #endif
 
 #endif

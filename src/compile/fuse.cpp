@@ -1,10 +1,11 @@
-// Fusion of pointwise operators with each other and into the operators before them.
+// Fusion of pointwise operators with each other, into the operators before them, and into those behind them.
 #include <algorithm>
 
 #include "concord/compile/lowered.hpp"
 #include "concord/graph/constant_steps.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/prologued.hpp"
 
 namespace concord {
 namespace {
@@ -115,6 +116,23 @@ void merge_chains(Lowered& program) {
   std::erase_if(program.nodes, [&](const LoweredNode&) { return gone[i++]; });
 }
 
+// The formula of a pointwise operator with one of its operands as input 0. The others follow in order.
+struct Rearranged {
+  Expression expression;
+  std::vector<ValueId> others;
+};
+
+Rearranged with_first(const LoweredNode& node, const ops::Pointwise& pointwise, ValueId first) {
+  std::vector<ValueId> others;
+  std::vector<Scalar> slots;
+  for (const ValueId id : node.inputs) {
+    if (id != first) others.push_back(id);
+    slots.push_back(scalar::input(id == first ? 0 : static_cast<int>(others.size())));
+  }
+  return {Expression({substitute(pointwise.expression().formulas()[0], slots)}, static_cast<int>(others.size()) + 1),
+          std::move(others)};
+}
+
 // Into a base of several results only where every other operand is there before it: the merged node takes the base's
 // place, so that readers of the other results stay behind it.
 void merge_epilogues(Lowered& program, const Device& device, Precision precision) {
@@ -136,19 +154,7 @@ void merge_epilogues(Lowered& program, const Device& device, Precision precision
           })) {
         continue;
       }
-      // The base's output becomes input 0, the others follow in order.
-      std::vector<ValueId> extra;
-      std::vector<Scalar> slots;
-      for (const ValueId other : node.inputs) {
-        if (other == id) {
-          slots.push_back(scalar::input(0));
-        } else {
-          extra.push_back(other);
-          slots.push_back(scalar::input(static_cast<int>(extra.size())));
-        }
-      }
-      const Expression epilogue({substitute(pointwise->expression().formulas()[0], slots)},
-                                static_cast<int>(extra.size()) + 1);
+      const auto [epilogue, extra] = with_first(node, *pointwise, id);
       const std::vector<TensorSpec> base_inputs = program.specs(base.inputs);
       if (!device.supports_epilogue(*base.op, base_inputs, spec, epilogue, program.specs(extra), precision)) continue;
       std::vector<ValueId> inputs = base.inputs;
@@ -169,11 +175,42 @@ void merge_epilogues(Lowered& program, const Device& device, Precision precision
   std::erase_if(program.nodes, [&](const LoweredNode&) { return gone[i++]; });
 }
 
+// What is left goes into the operator that reads it. An operand of the result's shape takes the result's place.
+void merge_prologues(Lowered& program, const Device& device, Precision precision) {
+  const Uses uses(program);
+  std::vector<bool> gone(program.nodes.size(), false);
+  for (LoweredNode& node : program.nodes) {
+    if (as_pointwise(node) || node.op->is_alias() || node.inputs.empty() || program.is_empty(node)) continue;
+    const ValueId id = node.inputs[0];
+    if (!uses.is_private(id) || std::ranges::count(node.inputs, id) > 1) continue;
+    const auto position = static_cast<std::size_t>(uses.producer[static_cast<std::size_t>(id)]);
+    const LoweredNode& inner = program.nodes[position];
+    const auto* pointwise = as_pointwise(inner);
+    if (!pointwise || inner.outputs.size() != 1 || pointwise->expression().uses_coordinates()) continue;
+    const TensorSpec& spec = program.value(id).spec;
+    const auto first =
+        std::ranges::find_if(inner.inputs, [&](ValueId operand) { return program.value(operand).spec == spec; });
+    if (spec.dtype != DType::f32 || first == inner.inputs.end()) continue;
+    const auto [prologue, extra] = with_first(inner, *pointwise, *first);
+    if (!device.supports_prologue(*node.op, program.specs(node.inputs), prologue, program.specs(extra), precision)) {
+      continue;
+    }
+    node.op = std::make_shared<const ops::Prologued>(node.op, node.inputs.size(), prologue,
+                                                     joined_label(pointwise->name(), node.op->name()));
+    node.inputs[0] = *first;
+    node.inputs.insert(node.inputs.end(), extra.begin(), extra.end());
+    gone[position] = true;
+  }
+  std::size_t i = 0;
+  std::erase_if(program.nodes, [&](const LoweredNode&) { return gone[i++]; });
+}
+
 }  // namespace
 
 void fuse(Lowered& program, const Device& device, Precision precision) {
   merge_chains(program);
   merge_epilogues(program, device, precision);
+  merge_prologues(program, device, precision);
 }
 
 }  // namespace concord

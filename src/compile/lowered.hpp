@@ -93,7 +93,8 @@ struct Section {
 void hurry_updates(Lowered& program);
 
 /// Merges chains of pointwise operators of one shape, then pointwise operators into the epilogue of the operator
-/// before them where `device` supports it. A value that is kept, assigned or read twice stays.
+/// before them, then into the prologue of the operator behind them, where `device` supports it. A value that is kept,
+/// assigned or read twice stays.
 void fuse(Lowered& program, const Device& device, Precision precision = Precision::fp32);
 
 /// Makes one operator of equal pointwise operators that do nothing but give variables new values: the updates of many

@@ -42,6 +42,9 @@ class OpenClDevice final : public Device {
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision precision) const override;
+  [[nodiscard]] bool supports_prologue(const Operator& op, std::span<const TensorSpec> op_inputs,
+                                       const Expression& prologue, std::span<const TensorSpec> extra,
+                                       Precision precision) const override;
   [[nodiscard]] Tuner* tuner() override { return tuner_.get(); }
   [[nodiscard]] KernelAlternatives* alternatives() override;
   void finish() override;

@@ -16,6 +16,7 @@
 #include "concord/ops/fused.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/prologued.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -29,10 +30,15 @@ PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const Kerne
                                       {op.epilogue(), op.base_inputs()});
 }
 
+PreparedKernel prepare_prologued(Context& context, const ops::Prologued& op, const KernelRequest& request) {
+  return kernel_table().prepare_prologued(context, op, request);
+}
+
 Kernels make_table() {
   Kernels kernels;
   add_families(kernels);
   kernels.add<ops::Fused, prepare_fused>();
+  kernels.add<ops::Prologued, prepare_prologued>();
   return kernels;
 }
 
@@ -95,6 +101,12 @@ bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorS
     return false;
   }
   return kernel_table().supports_epilogue(op, inputs, output, epilogue, extra);
+}
+
+// The kernels apply prologues to values in 16 bits.
+bool OpenClDevice::supports_prologue(const Operator& op, std::span<const TensorSpec> inputs, const Expression& prologue,
+                                     std::span<const TensorSpec> extra, Precision precision) const {
+  return storage_refusal(*context_, precision).empty() && kernel_table().supports_prologue(op, inputs, prologue, extra);
 }
 
 }  // namespace concord::opencl

@@ -8,6 +8,7 @@
 #include "concord/ops/fused.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise_group.hpp"
+#include "concord/ops/prologued.hpp"
 
 namespace concord::test {
 namespace {
@@ -39,6 +40,13 @@ std::vector<float> results_of(const Operator& op, std::span<const float> inputs,
     operands.insert(operands.end(), inputs.begin() + static_cast<std::ptrdiff_t>(fused->base_inputs()), inputs.end());
     results[0] = fused->epilogue().evaluate(0, operands);
     return results;
+  }
+  if (const auto* prologued = dynamic_cast<const ops::Prologued*>(&op)) {
+    const auto extra = static_cast<std::ptrdiff_t>(prologued->base_inputs());
+    std::vector<float> operands{inputs[0]}, own(inputs.begin(), inputs.begin() + extra);
+    operands.insert(operands.end(), inputs.begin() + extra, inputs.end());
+    own[0] = prologued->prologue().evaluate(0, operands);
+    return results_of(*prologued->base(), own, outputs);
   }
   if (const auto* group = dynamic_cast<const ops::PointwiseGroup*>(&op)) {
     std::vector<float> results;

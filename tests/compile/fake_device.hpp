@@ -56,6 +56,7 @@ class FakeDevice final : public Device {
 
   // What a test tells it.
   std::function<bool(const Operator&, const Expression&)> takes_epilogue;  // unset: never
+  std::function<bool(const Operator&, const Expression&)> takes_prologue;  // unset: never
   std::map<std::string, LayoutRule> rules;                                 // by operator name; the others are row-major
   std::string without_kernel;                                              // the operator that is not supported
   bool only_row_major_reorders = false;                                    // to and from row-major, nothing else
@@ -72,6 +73,10 @@ class FakeDevice final : public Device {
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision precision) const override;
+  [[nodiscard]] bool supports_prologue(const Operator& op, std::span<const TensorSpec>, const Expression& prologue,
+                                       std::span<const TensorSpec>, Precision) const override {
+    return takes_prologue && takes_prologue(op, prologue);
+  }
 
   // The passes look at kernels only: memory and queues are refused.
   [[nodiscard]] BufferPtr allocate(std::size_t bytes) override;

@@ -7,9 +7,21 @@
 #include <string>
 
 #include "concord/opencl/formula/channels_last.hpp"
+#include "concord/opencl/formula/kernels.hpp"
 #include "forwarding_device.hpp"
 
 namespace concord::test {
+
+/// Whether kernels of 16 bits apply it. Devices that do not store values so do not ask for it.
+[[nodiscard]] inline bool kernels_support_prologue(const Operator& op, std::span<const TensorSpec> op_inputs,
+                                                   const Expression& prologue, std::span<const TensorSpec> extra) {
+  static const opencl::Kernels kernels = [] {
+    opencl::Kernels table;
+    opencl::add_families(table);
+    return table;
+  }();
+  return kernels.supports_prologue(op, op_inputs, prologue, extra);
+}
 
 /// Notes which kernels take values channels-last, and tells every kernel, if it is to offer that, that its images, or
 /// its tokens, lie so (compile reorders what does not).
@@ -30,6 +42,12 @@ class OfferingDevice final : public ForwardingDevice {
       taken_.insert(kernel.kernel->name());
     }
     return kernel;
+  }
+  [[nodiscard]] bool supports_prologue(const Operator& op, std::span<const TensorSpec> op_inputs,
+                                       const Expression& prologue, std::span<const TensorSpec> extra,
+                                       Precision precision) const override {
+    if (!offers_) return ForwardingDevice::supports_prologue(op, op_inputs, prologue, extra, precision);
+    return kernels_support_prologue(op, op_inputs, prologue, extra);
   }
 
  private:

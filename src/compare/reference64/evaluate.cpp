@@ -30,8 +30,8 @@ bool finds_places(const Operator& op) {
 }
 
 Results by_family(const ReplayedNode& node) {
-  constexpr std::array kFamilies{pointwise, fused,  copy,  matmul,    conv,      pool,   normalise, softmax,
-                                 reduce,    gather, along, attention, recurrent, random, ctc,       all_finite};
+  constexpr std::array kFamilies{pointwise, fused,  prologued, copy,      matmul,    conv,   pool, normalise, softmax,
+                                 reduce,    gather, along,     attention, recurrent, random, ctc,  all_finite};
   for (const auto family : kFamilies) {
     if (Results results = family(node)) return results;
   }

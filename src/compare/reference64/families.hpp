@@ -28,6 +28,7 @@ struct Numbers {
 [[nodiscard]] Results all_finite(const ReplayedNode& node);
 [[nodiscard]] Results pointwise(const ReplayedNode& node);
 [[nodiscard]] Results fused(const ReplayedNode& node);
+[[nodiscard]] Results prologued(const ReplayedNode& node);
 [[nodiscard]] Results copy(const ReplayedNode& node);
 [[nodiscard]] Results matmul(const ReplayedNode& node);
 [[nodiscard]] Results conv(const ReplayedNode& node);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include "concord/compare/reference64/prologued.hpp"
 #include "concord/compare/tolerance/rounding.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/normalise.hpp"
@@ -116,6 +117,9 @@ double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, s
                     Magnitudes& magnitudes) {
   if (results[k].dtype() != DType::f32) {
     return finds_largest(node.op) && stores_in_16_bits(precision) ? INFINITY : 0;
+  }
+  if (const auto base = float64::without_prologue(node)) {
+    return tolerance_of(*base, results, k, precision, magnitudes);
   }
   const SizedNode sized(node, results, magnitudes);
   const double tolerance = rounding_of(sized, k) + storage_tolerance(sized, k, precision);

@@ -14,7 +14,7 @@
 namespace concord::opencl {
 namespace {
 
-constexpr std::int64_t kThreads = 128;
+constexpr std::int64_t kGroupItems = 128;
 
 /// Columns of an item at a time: as many as registers hold with the filters, or their sums.
 std::int64_t strip_of(const ops::ConvSizes& sizes) {
@@ -37,7 +37,7 @@ struct Segments {
     std::int64_t least = 0;
     for (std::int64_t wanted = 1; wanted <= divide_up(height, kFewestRows); ++wanted) {
       const std::int64_t rows_of_one = divide_up(height, wanted), found = divide_up(height, rows_of_one);
-      const std::int64_t groups = divide_up(found * items, kThreads);
+      const std::int64_t groups = divide_up(found * items, kGroupItems);
       const std::int64_t each = std::clamp<std::int64_t>(groups / at_once, 1, turns_at_most);
       const std::int64_t time = divide_up(divide_up(groups, each), at_once) * each * (rows_of_one + behind);
       if (least != 0 && time >= least) continue;
@@ -61,7 +61,7 @@ std::vector<std::string> definitions_of(Context& context, const ConvProblem& pro
   std::vector<std::string> definitions = number_definitions(context, storage_number(problem.request.precision));
   definitions.insert(definitions.end(), {"BLOCK_CHANNELS=2", fmt::format("KERNEL_H={}", s.kh),
                                          fmt::format("KERNEL_W={}", s.kw), fmt::format("STRIDE={}", stride),
-                                         fmt::format("STRIP={}", strip_of(s)), fmt::format("THREADS={}", kThreads)});
+                                         fmt::format("STRIP={}", strip_of(s)), fmt::format("THREADS={}", kGroupItems)});
   return definitions;
 }
 
@@ -103,8 +103,8 @@ std::unique_ptr<Kernel> depthwise_columns(Context& context, const ConvProblem& p
                                   definitions_of(context, problem, stride)),
              "depthwise_down",
              std::move(arguments),
-             {size(round_up(items, kThreads)), 1, 1},
-             {size(kThreads), 1, 1}};
+             {size(round_up(items, kGroupItems)), 1, 1},
+             {size(kGroupItems), 1, 1}};
   return std::make_unique<StagedKernel>(
       context, fmt::format("{} depthwise channels-last", problem.label),
       std::vector<StagedKernel::AnyStage>{depthwise_turn(context, s, is_gradient), std::move(pass)},
@@ -115,7 +115,7 @@ PreparedKernel depthwise_columns_backward_weights(Context& context, const ConvPr
   constexpr std::int64_t kSide = 32, kJoiningRows = 8, kMostTurns = 1024;
   const ops::ConvSizes& s = problem.sizes;
   const std::int64_t stride = s.options.stride[2], strips = divide_up(s.ow, strip_of(s));
-  const std::int64_t pairs = s.c / 2, lanes = lanes_of(pairs), above = kThreads / lanes;
+  const std::int64_t pairs = s.c / 2, lanes = lanes_of(pairs), above = kGroupItems / lanes;
   const Segments segments(context, s, s.oh, divide_up(s.kh, stride) - 1, s.n * strips * round_up(pairs, lanes),
                           kMostTurns);
   const std::int64_t columns = s.n * segments.count * strips, part = segments.turns * above;
@@ -131,8 +131,8 @@ PreparedKernel depthwise_columns_backward_weights(Context& context, const ConvPr
   Stage add{program,
             "depthwise_weights",
             std::move(arguments),
-            {size(divide_up(pairs, lanes) * kThreads), size(parts), 1},
-            {size(kThreads), 1, 1}};
+            {size(divide_up(pairs, lanes) * kGroupItems), size(parts), 1},
+            {size(kGroupItems), 1, 1}};
   Stage join{program,
              "depthwise_weights_join",
              {workspace(), output(0), as_uint(s.c), as_uint(parts)},

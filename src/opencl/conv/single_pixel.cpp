@@ -13,7 +13,7 @@ std::string_view single_pixel_refusal(const Context&, const ConvProblem& problem
 }
 
 /// Images (N, C) and weights (O, C) are stored by rows.
-Gemm gemm_of(const ops::ConvSizes& s, ConvPass pass) {
+Gemm single_pixel_gemm(const ops::ConvSizes& s, ConvPass pass) {
   if (pass == ConvPass::forward) return dense_gemm(s.n, s.o, s.c, true, true);
   if (pass == ConvPass::backward_data) return dense_gemm(s.n, s.c, s.o);
   Gemm gemm = dense_gemm(s.o, s.c, s.n, s.o == 1);  // a matrix with a single column is stored as a row
@@ -23,7 +23,7 @@ Gemm gemm_of(const ops::ConvSizes& s, ConvPass pass) {
 }
 
 PreparedKernel prepare_single_pixel(Context& context, const ConvProblem& problem) {
-  Gemm gemm = gemm_of(problem.sizes, problem.pass);
+  Gemm gemm = single_pixel_gemm(problem.sizes, problem.pass);
   gemm.precision = problem.request.precision;
   gemm.epilogue = conv_epilogue_by_images(problem);
   return prepared(problem.request, prepare_gemm(context, gemm, problem.label));

@@ -135,12 +135,16 @@ std::unique_ptr<Kernel> prepare_image_to_rows(Context& context, const ChannelsLa
   return std::make_unique<StagedKernel>(context, "to row-major", std::vector<StagedKernel::AnyStage>{std::move(stage)});
 }
 
-std::vector<std::size_t> like_result(const KernelRequest& request, std::span<const TensorSpec> specs) {
+std::vector<std::size_t> of_shape(const Shape& shape, std::span<const TensorSpec> specs) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (specs[i].shape == request.outputs[0].shape) found.push_back(i);
+    if (specs[i].shape == shape) found.push_back(i);
   }
   return found;
+}
+
+std::vector<std::size_t> like_result(const KernelRequest& request, std::span<const TensorSpec> specs) {
+  return of_shape(request.outputs[0].shape, specs);
 }
 
 }  // namespace concord::opencl

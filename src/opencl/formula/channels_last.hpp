@@ -94,6 +94,8 @@ class ChannelsLast final : public LayoutDescription {
 [[nodiscard]] std::unique_ptr<Kernel> prepare_image_to_rows(Context& context, const ChannelsLast& image,
                                                             std::int64_t pitch, std::int64_t begin);
 
+/// Indices of the inputs, or outputs, that have this shape.
+[[nodiscard]] std::vector<std::size_t> of_shape(const Shape& shape, std::span<const TensorSpec> specs);
 /// Indices of the inputs, or outputs, that have the shape of the first output.
 [[nodiscard]] std::vector<std::size_t> like_result(const KernelRequest& request, std::span<const TensorSpec> specs);
 // channels_last_operands.cpp
@@ -104,13 +106,13 @@ class ChannelsLast final : public LayoutDescription {
                                                     std::span<const std::size_t> outputs,
                                                     ChannelAxis axis = ChannelAxis::second);
 
-/// Operands of an expression that a kernel computes block by block. Operands of the result's shape have its layout. The
-/// others are row-major: a scalar, one value per channel, one per image or token, or one per image and channel.
+/// Operands of an expression that a kernel computes block by block. Operands of its shape have its layout. The others
+/// are row-major: a scalar, one value per channel, one per image or token, or one per image and channel.
 struct BlockOperands {
   std::string parameters;  // ", __global const …": for the end of a parameter list
   std::string names;       // ", e1, e1_offset": the same as arguments of a call
   /// Statements that declare float x1[8], … for the block `at`, which starts at `channel` of `image`: for operands of
-  /// the result's shape (`whole`), and for the others.
+  /// the expression's shape (`whole`), and for the others.
   std::string whole_reads, small_reads;
   /// An operand's number, and its block as a text of `at`.
   struct Whole {
@@ -120,14 +122,19 @@ struct BlockOperands {
   std::vector<Whole> whole;
   std::vector<Argument> arguments;
 };
-/// The inputs [first, end) of the request as block operands, called x<first_name>, …; nothing where an input has
-/// another form.
-[[nodiscard]] std::optional<BlockOperands> block_operands(const KernelRequest& request, std::size_t first,
-                                                          std::size_t first_name,
-                                                          ChannelAxis axis = ChannelAxis::second);
+/// The inputs [first, end) of the request as block operands of an expression of the shape `whole`, called
+/// x<first_name>, …; nothing where an input has another form.
+[[nodiscard]] std::optional<BlockOperands> block_operands(const KernelRequest& request, const Shape& whole,
+                                                          std::size_t first, std::size_t end, std::size_t first_name,
+                                                          ChannelAxis axis);
+/// Whether block_operands takes it.
+[[nodiscard]] bool is_block_operand(const TensorSpec& spec, const Shape& whole, ChannelAxis axis);
 /// An epilogue for kernels that write blocks: EPILOGUE_PARAMETERS and EPILOGUE_BLOCK(values, at, image, channel), which
 /// changes eight floats in place.
 [[nodiscard]] std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue,
+                                                         ChannelAxis axis = ChannelAxis::second);
+/// The same of a prologue: PROLOGUE_PARAMETERS and PROLOGUE_BLOCK.
+[[nodiscard]] std::optional<EpilogueText> block_prologue(const KernelRequest& request, const Prologue& prologue,
                                                          ChannelAxis axis = ChannelAxis::second);
 
 }  // namespace concord::opencl

@@ -40,21 +40,24 @@ std::string block_of_operand(const Layout& layout, ChannelAxis axis) {
 
 }  // namespace
 
-std::optional<BlockOperands> block_operands(const KernelRequest& request, std::size_t first, std::size_t first_name,
-                                            ChannelAxis axis) {
-  const TensorSpec& whole = request.outputs[0];
-  const bool is_padded = axis == ChannelAxis::last && whole.shape[-1] % ChannelsLast::kBlock != 0;
+bool is_block_operand(const TensorSpec& spec, const Shape& whole, ChannelAxis axis) {
+  if (spec.shape == whole) return spec.dtype == DType::f32;
+  return (spec.dtype == DType::f32 || spec.dtype == DType::i32) && small_strides(spec.shape, whole, axis).has_value();
+}
+
+std::optional<BlockOperands> block_operands(const KernelRequest& request, const Shape& whole, std::size_t first,
+                                            std::size_t end, std::size_t first_name, ChannelAxis axis) {
+  const bool is_padded = axis == ChannelAxis::last && whole[-1] % ChannelsLast::kBlock != 0;
   // Nothing lies behind the last channel.
   const std::string channel =
-      is_padded ? fmt::format("min(channel + e, {}u)", whole.shape[-1] - 1) : std::string("(channel + e)");
+      is_padded ? fmt::format("min(channel + e, {}u)", whole[-1] - 1) : std::string("(channel + e)");
   BlockOperands result;
-  for (std::size_t i = first; i < request.inputs.size(); ++i) {
+  for (std::size_t i = first; i < end; ++i) {
     const TensorSpec& spec = request.inputs[i];
+    if (!is_block_operand(spec, whole, axis)) return std::nullopt;
     const std::size_t number = first_name + i - first;
     const std::string e = fmt::format("e{}", number), x = fmt::format("x{}", number);
-    if (spec.dtype != DType::f32 && spec.dtype != DType::i32) return std::nullopt;
-    if (spec.shape == whole.shape) {
-      if (spec.dtype != DType::f32) return std::nullopt;
+    if (spec.shape == whole) {
       result.parameters += fmt::format(", __global const block_t *{0}, ulong {0}_offset", e);
       result.names += fmt::format(", {0}, {0}_offset", e);
       const std::string at = block_of_operand(request.input_layouts[i], axis);
@@ -64,8 +67,7 @@ std::optional<BlockOperands> block_operands(const KernelRequest& request, std::s
       result.arguments.emplace_back(blocks_of(input(i)));
       continue;
     }
-    const auto strides = small_strides(spec.shape, whole.shape, axis);
-    if (!strides) return std::nullopt;
+    const auto strides = small_strides(spec.shape, whole, axis);
     // No result lies over it, as one may over operands of its own shape. Neighbouring channels are read together.
     const bool is_in_fours = (*strides)[1] == 1 && (*strides)[0] % 4 == 0 && !is_padded && spec.dtype == DType::f32;
     const bool is_by_image = !is_in_fours || (*strides)[0] != 0;
@@ -91,24 +93,42 @@ std::optional<BlockOperands> block_operands(const KernelRequest& request, std::s
   return result;
 }
 
-std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue, ChannelAxis axis) {
-  const std::optional<BlockOperands> operands = block_operands(request, epilogue.first_extra, 1, axis);
+namespace {
+
+/// The expression as {kind}_PARAMETERS and {kind}_BLOCK. Input 0 is the value, the others are the request's inputs from
+/// `first` on, called x<first_name>, ….
+std::optional<EpilogueText> block_function(const KernelRequest& request, const Shape& whole,
+                                           const Expression& expression, std::size_t first, std::size_t first_name,
+                                           ChannelAxis axis, std::string_view kind) {
+  const std::size_t extra = static_cast<std::size_t>(expression.inputs()) - 1;
+  const std::optional<BlockOperands> operands = block_operands(request, whole, first, first + extra, first_name, axis);
   if (!operands) return std::nullopt;
   std::vector<std::string> values{"x0[e]"};
-  for (std::size_t i = epilogue.first_extra; i < request.inputs.size(); ++i) {
-    values.push_back(fmt::format("x{}[e]", values.size()));
-  }
+  for (std::size_t j = 0; j < extra; ++j) values.push_back(fmt::format("x{}[e]", first_name + j));
   EpilogueText result;
   result.arguments = operands->arguments;
   result.text = fmt::format(
-      "{}\n{}\n#define EPILOGUE_PARAMETERS {}\n"
-      "static inline void epilogue_block(float *x0, ulong at, ulong image, uint channel{}) {{\n{}"
-      "  EACH_CHANNEL(e) {{\n{}  x0[e] = {};\n  }}\n}}\n"
-      "#define EPILOGUE_BLOCK(values, at, image, channel) epilogue_block(values, at, image, channel{})\n",
-      kernel_source("shared/formulas.h"), kernel_source("shared/channels_last.h"), operands->parameters,
-      operands->parameters, operands->whole_reads + operands->small_reads,
-      print_statements(epilogue.expression, values, {}), result_name(epilogue.expression, 0), operands->names);
+      "{0}\n{1}\n#define {2}_PARAMETERS {3}\n"
+      "static inline void apply_{2}(float *x0, ulong at, ulong image, uint channel{3}) {{\n{4}"
+      "  EACH_CHANNEL(e) {{\n{5}  x0[e] = {6};\n  }}\n}}\n"
+      "#define {2}_BLOCK(values, at, image, channel) apply_{2}(values, at, image, channel{7})\n",
+      kernel_source("shared/formulas.h"), kernel_source("shared/channels_last.h"), kind, operands->parameters,
+      operands->whole_reads + operands->small_reads, print_statements(expression, values, {}),
+      result_name(expression, 0), operands->names);
   return result;
+}
+
+}  // namespace
+
+std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue, ChannelAxis axis) {
+  return block_function(request, request.outputs[0].shape, epilogue.expression, epilogue.first_extra, 1, axis,
+                        "EPILOGUE");
+}
+
+std::optional<EpilogueText> block_prologue(const KernelRequest& request, const Prologue& prologue, ChannelAxis axis) {
+  // Its operands stand behind those of an epilogue in the same kernel, and have greater numbers.
+  return block_function(request, request.inputs[0].shape, prologue.expression, prologue.first_extra,
+                        prologue.first_extra, axis, "PROLOGUE");
 }
 
 PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,

@@ -1,5 +1,5 @@
-// Epilogues: expressions that a kernel applies to each value before it writes the value, and their text for GEMM
-// kernels.
+// Epilogues and prologues: expressions that a kernel applies to each value before it writes the value, or as it reads
+// it, and the text of epilogues for GEMM kernels.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,16 @@ struct Epilogue {
   std::size_t first_extra;
 };
 
-/// An epilogue printed for a kernel family (gemm_epilogue). `text` precedes the text of the kernel file
-/// (Context::program_from) and defines the macros that the file uses; `arguments` go to the end of Stage::arguments.
+/// An expression that a kernel applies to each value of request.inputs[0] as it reads it. Input 0 is that value; input
+/// 1 + j is request.inputs[first_extra + j], broadcast to request.inputs[0].
+struct Prologue {
+  const Expression& expression;
+  std::size_t first_extra;
+};
+
+/// An epilogue or a prologue printed for a kernel family (gemm_epilogue, block_epilogue). `text` precedes the text of
+/// the kernel file (Context::program_from) and defines the macros that the file uses; `arguments` go to the end of
+/// Stage::arguments.
 struct EpilogueText {
   std::string text;
   std::vector<Argument> arguments;

@@ -99,7 +99,8 @@ std::optional<PreparedKernel> prepare_pointwise_channels_last(Context& context, 
   const std::optional<ResultLayout> layout = result_layout(request);
   if (!layout || !has_coordinates(op.expression(), layout->axis)) return std::nullopt;
   const DType number = storage_number(request.precision);
-  const std::optional<BlockOperands> operands = block_operands(request, 0, 0, layout->axis);
+  const std::optional<BlockOperands> operands =
+      block_operands(request, request.outputs[0].shape, 0, request.inputs.size(), 0, layout->axis);
   if (!operands || !all_results_lie_so(request, number, *layout)) return std::nullopt;
 
   const ChannelsLast result(request.outputs[0].shape, number, layout->axis);

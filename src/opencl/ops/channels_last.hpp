@@ -51,5 +51,10 @@ namespace concord::opencl {
 // reduce_channels_last.cpp
 [[nodiscard]] std::optional<PreparedKernel> prepare_reduce_channels_last(Context&, const ops::Reduce&,
                                                                          const KernelRequest&);
+[[nodiscard]] bool reduce_supports_prologue(const ops::Reduce&, std::span<const TensorSpec> inputs,
+                                            const Expression& prologue, std::span<const TensorSpec> extra);
+/// No kernel of sums has an epilogue.
+[[nodiscard]] std::optional<PreparedKernel> prepare_prologued_reduce(Context&, const ops::Reduce&, const KernelRequest&,
+                                                                     const Prologue&, const Epilogue*);
 
 }  // namespace concord::opencl

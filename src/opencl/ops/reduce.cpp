@@ -149,6 +149,9 @@ PreparedKernel prepare_reduce(Context& context, const ops::Reduce& op, const Ker
 
 }  // namespace
 
-void add_reduce(Kernels& kernels) { kernels.add<ops::Reduce, prepare_reduce>(); }
+void add_reduce(Kernels& kernels) {
+  kernels.add<ops::Reduce, prepare_reduce>();
+  kernels.add_prologued<ops::Reduce, reduce_supports_prologue, prepare_prologued_reduce>();
+}
 
 }  // namespace concord::opencl

@@ -32,25 +32,46 @@ PreparedKernel prepare_token_sums(Context& context, const ops::Reduce& op, const
 }
 
 /// Sums of parts and of these by one launch.
-std::vector<StagedKernel::AnyStage> joined_sums(const RowsGrid& grid) {
+std::vector<StagedKernel::AnyStage> joined_sums(const RowsGrid& grid, const EpilogueText& prologue) {
   const KeptArgument written = kept(size(grid.columns()) * sizeof(std::uint32_t));
-  return {Stage{.program = grid.program({}, {"JOINED"}),
-                .function = "channel_sums_begin",
-                .arguments = {written},
-                .global = {size(grid.columns()), 1, 1},
-                .local = {1, 1, 1},
-                .once = true},
-          grid.over_blocks("channel_sums", {blocks_of(input(0)), workspace()}, {}, {"JOINED"}, {written, output(0)})};
+  return {
+      Stage{.program = grid.program({}, {"JOINED"}),
+            .function = "channel_sums_begin",
+            .arguments = {written},
+            .global = {size(grid.columns()), 1, 1},
+            .local = {1, 1, 1},
+            .once = true},
+      grid.over_blocks("channel_sums", {blocks_of(input(0)), workspace()}, prologue, {"JOINED"}, {written, output(0)})};
 }
 
-std::vector<StagedKernel::AnyStage> sums_and_join(const RowsGrid& grid, std::int64_t channels) {
+std::vector<StagedKernel::AnyStage> sums_and_join(const RowsGrid& grid, std::int64_t channels,
+                                                  const EpilogueText& prologue) {
   constexpr std::int64_t kWide = 32;  // channels of a group of the second launch
-  return {grid.over_blocks("channel_sums", {blocks_of(input(0)), workspace()}),
+  return {grid.over_blocks("channel_sums", {blocks_of(input(0)), workspace()}, prologue),
           Stage{grid.program({}),
                 "channel_sums_join",
                 {workspace(), output(0), as_uint(channels), as_uint(grid.parts())},
                 {size(divide_up(channels, kWide) * grid.threads()), 1, 1},
                 {size(grid.threads()), 1, 1}}};
+}
+
+/// Whether it sums everything but the channels.
+bool is_by_channel(const ops::Reduce& op, std::size_t rank, ChannelAxis axis) {
+  const std::size_t channels = axis == ChannelAxis::last ? rank - 1 : 1;
+  return op.kind() == ops::ReduceKind::sum && op.axes().size() == rank - 1 &&
+         std::ranges::find(op.axes(), channels) == op.axes().end();
+}
+
+PreparedKernel prepare_channel_sums(Context& context, const ops::Reduce& op, const KernelRequest& request,
+                                    const ChannelsLast& image, const EpilogueText& prologue) {
+  const bool is_joined = context.capability().has_matrix_cores();
+  const RowsGrid grid(context, image, "ops/reduce_channels_last.cl", 2, is_joined ? 8 : 2);
+  std::vector<StagedKernel::AnyStage> stages =
+      is_joined ? joined_sums(grid, prologue) : sums_and_join(grid, image.channels(), prologue);
+  return prepared_channels_last(request,
+                                std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", op.name()),
+                                                               std::move(stages), grid.workspace_bytes()),
+                                of_shape(request.inputs[0].shape, request.inputs), {}, image.axis());
 }
 
 }  // namespace
@@ -60,24 +81,39 @@ std::optional<PreparedKernel> prepare_reduce_channels_last(Context& context, con
   const ChannelsLast* image = as_channels_last(request.input_layouts[0]);
   if (image == nullptr || op.kind() != ops::ReduceKind::sum) return {};
   const std::size_t rank = request.inputs[0].shape.rank();
-  const std::vector<std::size_t>& axes = op.axes();
-  if (image->axis() == ChannelAxis::last && axes == std::vector{rank - 1}) {
+  if (image->axis() == ChannelAxis::last && op.axes() == std::vector{rank - 1}) {
     return prepare_token_sums(context, op, request, *image);
   }
-  if (image->axis() == ChannelAxis::second && axes.size() == rank - 2 && axes.front() == 2) {
+  if (image->axis() == ChannelAxis::second && op.axes().size() == rank - 2 && op.axes().front() == 2) {
     return prepare_image_sums(context, request, *image, fmt::format("{} of images channels-last", op.name()));
   }
-  // Over everything but the channels.
-  const std::size_t channels = image->axis() == ChannelAxis::last ? rank - 1 : 1;
-  const bool by_channel = axes.size() == rank - 1 && std::ranges::find(axes, channels) == axes.end();
-  if (!by_channel) return {};
-  const bool is_joined = context.capability().has_matrix_cores();
-  const RowsGrid grid(context, *image, "ops/reduce_channels_last.cl", 2, is_joined ? 8 : 2);
-  std::vector<StagedKernel::AnyStage> stages = is_joined ? joined_sums(grid) : sums_and_join(grid, image->channels());
-  return prepared_channels_last(request,
-                                std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", op.name()),
-                                                               std::move(stages), grid.workspace_bytes()),
-                                std::array<std::size_t, 1>{0}, {}, image->axis());
+  if (!is_by_channel(op, rank, image->axis())) return {};
+  return prepare_channel_sums(context, op, request, *image, {});
+}
+
+bool reduce_supports_prologue(const ops::Reduce& op, std::span<const TensorSpec> inputs, const Expression& prologue,
+                              std::span<const TensorSpec> extra) {
+  constexpr std::size_t kMostOperands = 3;  // more leave no registers for reads ahead
+  const TensorSpec& src = inputs[0];
+  return extra.size() < kMostOperands && !prologue.uses_coordinates() &&
+         std::ranges::any_of(std::array{ChannelAxis::second, ChannelAxis::last}, [&](ChannelAxis axis) {
+           return channels_last(src, DType::bf16, axis) != nullptr && is_by_channel(op, src.shape.rank(), axis) &&
+                  std::ranges::all_of(extra,
+                                      [&](const TensorSpec& spec) { return is_block_operand(spec, src.shape, axis); });
+         });
+}
+
+std::optional<PreparedKernel> prepare_prologued_reduce(Context& context, const ops::Reduce& op,
+                                                       const KernelRequest& request, const Prologue& prologue,
+                                                       const Epilogue*) {
+  const ChannelsLast* image = nullptr;
+  for (const std::size_t i : of_shape(request.inputs[0].shape, request.inputs)) {
+    if (image == nullptr) image = as_channels_last(request.input_layouts[i]);
+  }
+  if (image == nullptr || !is_by_channel(op, request.inputs[0].shape.rank(), image->axis())) return {};
+  const std::optional<EpilogueText> text = block_prologue(request, prologue, image->axis());
+  if (!text) return {};
+  return prepare_channel_sums(context, op, request, *image, *text);
 }
 
 }  // namespace concord::opencl

@@ -53,7 +53,8 @@ struct Computation {
 /// Over the channels of tokens in 16 bits; nothing where no operand lies so.
 template <class Op>
 std::optional<PreparedKernel> prepare_tokens(Context& context, const Op& op, const KernelRequest& request,
-                                             const Computation& computation, const Epilogue* epilogue) {
+                                             const Computation& computation, const Prologue* prologue,
+                                             const Epilogue* epilogue) {
   constexpr std::int64_t kMostBlocks = 8;  // of an item
   const DType number = storage_number(request.precision);
   const Shape& shape = request.outputs[0].shape;
@@ -71,9 +72,10 @@ std::optional<PreparedKernel> prepare_tokens(Context& context, const Op& op, con
   if (lanes.blocks > kMostBlocks || size(lanes.lanes * lanes.tokens) > context.limits().max_work_group) {
     return std::nullopt;
   }
-  std::optional<EpilogueText> text = EpilogueText{};
-  if (epilogue != nullptr) text = block_epilogue(request, *epilogue, ChannelAxis::last);
-  if (!text) return std::nullopt;
+  std::optional<EpilogueText> before = EpilogueText{}, behind = EpilogueText{};
+  if (prologue != nullptr) before = block_prologue(request, *prologue, ChannelAxis::last);
+  if (epilogue != nullptr) behind = block_epilogue(request, *epilogue, ChannelAxis::last);
+  if (!before || !behind) return std::nullopt;
   std::vector<Argument> arguments;
   for (std::size_t i = 0; i < computation.inputs; ++i) {
     arguments.emplace_back(i < computation.tokens ? blocks_of(input(i)) : input(i));
@@ -83,12 +85,13 @@ std::optional<PreparedKernel> prepare_tokens(Context& context, const Op& op, con
   }
   arguments.insert(arguments.end(), {as_uint(dst.rows()), as_uint(blocks), share_of(dst.channels())});
   arguments.insert(arguments.end(), computation.numbers.begin(), computation.numbers.end());
-  arguments.insert(arguments.end(), text->arguments.begin(), text->arguments.end());
+  arguments.insert(arguments.end(), before->arguments.begin(), before->arguments.end());
+  arguments.insert(arguments.end(), behind->arguments.begin(), behind->arguments.end());
   std::vector<std::string> definitions = number_definitions(context, number);
   for (std::string& definition : lanes.definitions()) definitions.push_back(std::move(definition));
   if (op.centred()) definitions.emplace_back("CENTRED");
   const std::size_t threads = size(lanes.lanes * lanes.tokens);
-  Stage stage{context.program_from(text->text + kernel_source("ops/row_norm_tokens.cl"), definitions),
+  Stage stage{context.program_from(before->text + behind->text + kernel_source("ops/row_norm_tokens.cl"), definitions),
               computation.tokens_function,
               std::move(arguments),
               {size(divide_up(dst.rows(), lanes.tokens)) * threads, 1, 1},
@@ -150,7 +153,7 @@ Computation computation_of(const ops::RowNormBackward&) {
 template <class Op>
 PreparedKernel prepare_with(Context& context, const Op& op, const KernelRequest& request, const Epilogue* epilogue) {
   const Computation computation = computation_of(op);
-  if (auto kernel = prepare_tokens(context, op, request, computation, epilogue)) return *std::move(kernel);
+  if (auto kernel = prepare_tokens(context, op, request, computation, nullptr, epilogue)) return *std::move(kernel);
   return prepare_rows(context, op, request, computation, epilogue);
 }
 
@@ -160,16 +163,33 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
 }
 
 template <class Op>
-PreparedKernel prepare_fused(Context& context, const Op& op, const KernelRequest& request, const Epilogue& epilogue) {
+PreparedKernel prepare_fused_row_norm(Context& context, const Op& op, const KernelRequest& request,
+                                      const Epilogue& epilogue) {
   return prepare_with(context, op, request, &epilogue);
 }
 
 template <class Op>
-bool supports_epilogue(const Op& op, std::span<const TensorSpec>, const TensorSpec& output, const Expression& epilogue,
-                       std::span<const TensorSpec> extra) {
+bool row_norm_supports_epilogue(const Op& op, std::span<const TensorSpec>, const TensorSpec& output,
+                                const Expression& epilogue, std::span<const TensorSpec> extra) {
   if (epilogue.uses_coordinates() || epilogue.results().size() != 1 || output.dtype != DType::f32) return false;
   return std::ranges::all_of(
       extra, [&](const TensorSpec& spec) { return epilogue_strides(spec.shape, output.shape, op.axis()).has_value(); });
+}
+
+std::optional<PreparedKernel> prepare_prologued_row_norm(Context& context, const ops::RowNormBackward& op,
+                                                         const KernelRequest& request, const Prologue& prologue,
+                                                         const Epilogue* epilogue) {
+  return prepare_tokens(context, op, request, computation_of(op), &prologue, epilogue);
+}
+
+bool row_norm_supports_prologue(const ops::RowNormBackward& op, std::span<const TensorSpec> inputs,
+                                const Expression& prologue, std::span<const TensorSpec> extra) {
+  constexpr std::size_t kMostOperands = 3;  // a row is in registers
+  const TensorSpec& diff_dst = inputs[0];
+  return extra.size() < kMostOperands && !prologue.uses_coordinates() && op.axis() + 1 == diff_dst.shape.rank() &&
+         channels_last(diff_dst, DType::bf16, ChannelAxis::last) != nullptr &&
+         std::ranges::all_of(
+             extra, [&](const TensorSpec& spec) { return is_block_operand(spec, diff_dst.shape, ChannelAxis::last); });
 }
 
 }  // namespace
@@ -177,9 +197,10 @@ bool supports_epilogue(const Op& op, std::span<const TensorSpec>, const TensorSp
 void add_row_norm(Kernels& kernels) {
   kernels.add<ops::RowNorm, prepare<ops::RowNorm>>();
   kernels.add<ops::RowNormBackward, prepare<ops::RowNormBackward>>();
-  kernels.add_fused<ops::RowNorm, supports_epilogue<ops::RowNorm>, prepare_fused<ops::RowNorm>>();
-  kernels
-      .add_fused<ops::RowNormBackward, supports_epilogue<ops::RowNormBackward>, prepare_fused<ops::RowNormBackward>>();
+  kernels.add_fused<ops::RowNorm, row_norm_supports_epilogue<ops::RowNorm>, prepare_fused_row_norm<ops::RowNorm>>();
+  kernels.add_fused<ops::RowNormBackward, row_norm_supports_epilogue<ops::RowNormBackward>,
+                    prepare_fused_row_norm<ops::RowNormBackward>>();
+  kernels.add_prologued<ops::RowNormBackward, row_norm_supports_prologue, prepare_prologued_row_norm>();
 }
 
 }  // namespace concord::opencl

@@ -195,6 +195,18 @@ TEST_CASE("channels-last: sums by channel", "[opencl][channels_last]") {
              0, {"reduce_sum channels-last"});
 }
 
+TEST_CASE("channels-last: sums by channel of a formula", "[opencl][channels_last]") {
+  // By element, by channel, and by image and channel.
+  check_same({{integers({3, 40, 9, 11}, 1)},
+              {integers({3, 40, 9, 11}, 2)},
+              {integers({40, 1, 1}, 3)},
+              {integers({3, 40, 1, 1}, 4)}},
+             [](const std::vector<Value>& x) {
+               return std::vector{sum(x[0] * x[1], {0, 2, 3}), sum(x[2] - x[0] * x[3], {0, 2, 3})};
+             },
+             0, {"reduce_sum channels-last"});
+}
+
 TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[opencl][channels_last]") {
   struct Geometry {
     Shape src, weights;

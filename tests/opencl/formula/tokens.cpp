@@ -64,6 +64,29 @@ TEST_CASE("tokens: sums by channel, and over the channels", "[opencl][tokens]") 
                0, {"reduce_sum channels-last", "reduce_sum tokens"});
 }
 
+TEST_CASE("tokens: sums by channel of a formula", "[opencl][tokens]") {
+  // By token and channel, by channel, by token, and one number.
+  check_tokens(
+      {{integers({7, 9, 40}, 1)},
+       {integers({7, 9, 40}, 2)},
+       {integers({40}, 3)},
+       {integers({7, 9, 1}, 4)},
+       {integers({1}, 5)}},
+      [](const std::vector<Value>& x) {
+        return std::vector{sum(x[0] * x[1], {0, 1}), sum(x[2] - x[0] * x[3], {0, 1}), sum(x[4] * x[0], {0, 1}, true)};
+      },
+      0, {"reduce_sum channels-last"});
+}
+
+TEST_CASE("tokens: a formula has its own kernel where that of the sum reads no tokens", "[opencl][tokens]") {
+  // The second operand has no single stride along the tokens; the sums are over other axes.
+  check_tokens({{integers({7, 9, 40}, 1)}, {integers({1, 9, 40}, 2)}, {integers({40}, 3)}},
+               [](const std::vector<Value>& x) {
+                 return std::vector{sum(x[0] * x[1], {0, 1}), sum(x[0] * x[2], {0})};
+               },
+               0, {"pointwise channels-last", "reduce_sum channels-last"});
+}
+
 TEST_CASE("tokens: channels side by side, and cut again", "[opencl][tokens]") {
   check_tokens({{integers({2, 3, 8}, 1)}, {integers({2, 3, 24}, 2)}, {integers({2, 3, 16}, 3)}},
                [](const std::vector<Value>& x) {
@@ -130,6 +153,27 @@ TEST_CASE("tokens: normalisation of rows and its gradient", "[opencl][tokens]") 
                  0.02,
                  {"pointwise channels-last", "row_norm tokens", "row_norm_rms tokens", "row_norm_backward tokens",
                   "row_norm_rms_backward tokens"});
+  }
+}
+
+TEST_CASE("tokens: the gradient of a layer normalisation has no launch of its own for its products",
+          "[opencl][tokens]") {
+  for (const std::int64_t channels : {8, 200, 1544}) {
+    const Shape shape{3, 7, channels};
+    check_tokens({{normal(shape, 1, 2)}, {normal({channels}, 2)}, {normal({channels}, 3)}, {normal(shape, 4)}},
+                 [](const std::vector<Value>& x) {
+                   std::vector<Value> results;
+                   for (const bool centred : {true, false}) {
+                     const Value dst = (centred ? row_norm(x[0], 2) : row_norm_rms(x[0], 2)).dst;
+                     // x[0] is read by the sum too, so that two gradients meet behind that of the norm.
+                     const Value y = dst * x[1] + x[2] + x[0];
+                     for (const Value& diff : gradient(sum(y * x[3]), std::span(x).first(3))) results.push_back(diff);
+                   }
+                   return results;
+                 },
+                 0.02,
+                 {"pointwise channels-last", "row_norm tokens", "row_norm_rms tokens", "row_norm_backward tokens",
+                  "row_norm_rms_backward tokens", "reduce_sum channels-last"});
   }
 }
 
