@@ -1,5 +1,6 @@
-// Depthwise convolutions (a filter of KERNEL_H x KERNEL_W taps for each channel) of images that lie channels-last, and their
-// data gradients. Filters are first turned to (tap, channel). An item has a block of 8 channels.
+// The data gradients of depthwise convolutions (a filter of KERNEL_H x KERNEL_W taps for each channel) of images that lie
+// channels-last. Filters are first turned to (tap, channel), for stride 1 from the last tap to the first. An item has a
+// block of 8 channels.
 #include "shared/channels_last.h"
 #include "shared/epilogue_block.h"
 #define TAPS (KERNEL_H * KERNEL_W)
@@ -22,8 +23,8 @@
   const float4 low = turned[(tap) * tap_fours], high = turned[(tap) * tap_fours + 1];         \
   const float filter[BLOCK_CHANNELS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 
-// dst(y, x) = Σ src(y·STRIDE − padding + ky, x·STRIDE − padding + kx)·filter(ky, kx): forward, and with flipped filters
-// the data gradient of stride 1. An item owns STRIP neighbouring places of a row.
+// dst(y, x) = Σ src(y·STRIDE − padding + ky, x·STRIDE − padding + kx)·filter(ky, kx): with flipped filters the data gradient
+// of stride 1. An item owns STRIP neighbouring places of a row.
 #define STRIP_COLUMNS ((STRIP - 1) * STRIDE + KERNEL_W)
 __kernel void depthwise_gather(SOURCE_AND_RESULT) {
   FIND_STRIP

@@ -1,4 +1,4 @@
-// Depthwise convolutions of large filters (KERNEL_H x KERNEL_W taps for each channel), and the gradient of all filters, of
+// Depthwise convolutions (a filter of KERNEL_H x KERNEL_W taps for each channel), and the gradient of their filters, of
 // images that lie channels-last. An item has a pair of channels and STRIP neighbouring columns of an image at a time. It
 // goes down the rows with the filters, or their sums, in registers, reads rows AHEAD of the one that it computes, and
 // reads each pixel once. Images are cut into `segments` of `rows` rows of the result, or of diff_dst.

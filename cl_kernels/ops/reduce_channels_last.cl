@@ -2,7 +2,7 @@
 // NVIDIA GPUs, one launch does both: the group that is the last one to write sums of its channels adds them up, in
 // order. The text in front may give src a prologue (block_prologue). `written` counts the groups of every column of groups; it is 0 between launches.
 #include "shared/channels_last_rows.h"
-#include "shared/epilogue_block.h"
+#include "shared/prologue_block.h"
 
 #ifdef JOINED
 #define JOINED_PARAMETERS , __global uint *written, ulong written_offset, __global float *dst, ulong dst_offset

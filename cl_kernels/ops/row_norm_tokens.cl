@@ -6,6 +6,7 @@
 #include "shared/channels_last.h"
 #include "shared/epilogue_block.h"
 #include "shared/lanes.h"
+#include "shared/prologue_block.h"
 
 #define COMBINE_SUM_AND_LARGEST(a, b) ((float2)((a).x + (b).x, fmax((a).y, (b).y)))
 #define EACH_BLOCK(j) _Pragma("unroll") for (uint j = 0; j < BLOCKS; ++j)

@@ -1,5 +1,4 @@
-// For kernels of blocks of channels: no epilogue and no prologue where the text in front gives none (block_epilogue,
-// block_prologue).
+// For kernels that finish blocks of channels: no epilogue where the text in front gives none (block_epilogue).
 #ifndef CONCORD_EPILOGUE_BLOCK_H
 #define CONCORD_EPILOGUE_BLOCK_H
 
@@ -8,10 +7,6 @@
 #endif
 #ifndef EPILOGUE_BLOCK
 #define EPILOGUE_BLOCK(values, at, image, channel)
-#endif
-#ifndef PROLOGUE_PARAMETERS
-#define PROLOGUE_PARAMETERS
-#define PROLOGUE_BLOCK(values, at, image, channel)
 #endif
 
 #endif

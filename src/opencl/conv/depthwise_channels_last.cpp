@@ -72,30 +72,17 @@ EpilogueText epilogue_of(const ConvProblem& problem) {
 }
 
 /// The image, and behind the weights what the epilogue reads.
-PreparedKernel prepared_strips(const KernelRequest& request, std::unique_ptr<Kernel> pass) {
+PreparedKernel prepared_images(const KernelRequest& request, std::unique_ptr<Kernel> pass) {
   std::vector<std::size_t> images = like_result(request, request.inputs);
   if (std::ranges::find(images, std::size_t{0}) == images.end()) images.push_back(0);
   return prepared_channels_last(request, std::move(pass), images, kFirst);
 }
 
-/// Whether pairs of channels that go down the rows are faster than strips of 8 channels, whose filters do not stay in
-/// registers: measured on an H200.
-bool goes_down(const ops::ConvSizes& sizes) {
-  constexpr std::int64_t kLarge = 7;
-  return sizes.kh >= kLarge && sizes.kw >= kLarge;
-}
-
 PreparedKernel forward(Context& context, const ConvProblem& problem) {
   const ops::ConvSizes& s = problem.sizes;
-  const KernelRequest& request = problem.request;
-  const ImageSizes source{s.h, s.w}, result{s.oh, s.ow}, padding{s.options.padding[1], s.options.padding[2]};
-  if (goes_down(s)) {
-    return prepared_strips(request, depthwise_columns(context, problem, source, result, padding, epilogue_of(problem)));
-  }
-  return prepared_strips(
-      request, over_strips(context, s, grid_of(context, request.outputs[0], request.precision), problem.label,
-                           "depthwise_gather", strip_definitions(s, s.options.stride[2], kStrip), kStrip, source,
-                           result, padding, epilogue_of(problem)));
+  return prepared_images(problem.request,
+                         depthwise_columns(context, problem, {s.h, s.w}, {s.oh, s.ow},
+                                           {s.options.padding[1], s.options.padding[2]}, epilogue_of(problem)));
 }
 
 PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
@@ -105,16 +92,18 @@ PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
   const std::int64_t stride = s.options.stride[2];
   const ImageSizes source{s.oh, s.ow}, result{s.h, s.w}, padding{s.options.padding[1], s.options.padding[2]};
   if (stride > 1) {
-    return prepared_strips(
+    return prepared_images(
         request, over_strips(context, s, grid, problem.label, "depthwise_scatter", strip_definitions(s, stride, 1), 1,
                              source, result, padding, epilogue_of(problem)));
   }
-  // The forward sum, over flipped filters.
+  // The forward sum, over flipped filters. On an H200 strips of 8 channels are as fast or faster for small filters,
+  // whose gradients have an epilogue that reads images.
+  constexpr std::int64_t kLarge = 7;
   const ImageSizes left{s.kh - 1 - padding.height, s.kw - 1 - padding.width};
-  if (goes_down(s)) {
-    return prepared_strips(request, depthwise_columns(context, problem, source, result, left, epilogue_of(problem)));
+  if (s.kh >= kLarge && s.kw >= kLarge) {
+    return prepared_images(request, depthwise_columns(context, problem, source, result, left, epilogue_of(problem)));
   }
-  return prepared_strips(
+  return prepared_images(
       request, over_strips(context, s, grid, problem.label, "depthwise_gather", strip_definitions(s, 1, kStrip), kStrip,
                            source, result, left, epilogue_of(problem), true));
 }

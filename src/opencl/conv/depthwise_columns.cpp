@@ -1,4 +1,4 @@
-// Depthwise convolutions of large filters, and the gradient of all filters, on images that lie channels-last
+// Depthwise convolutions, and the gradient of their filters, on images that lie channels-last
 // (cl_kernels/conv/depthwise_columns.cl).
 #include <fmt/format.h>
 

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kFlagBytes = 128;  // of a rank: FLAG_STRIDE numbers
 /// NVIDIA's driver 580 crashes when it imports 512 MiB and more; 256 MiB are imported.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-constexpr std::size_t kGroup = 256, kGroupsPerUnit = 8;
+constexpr std::size_t kPeerGroup = 256, kPeerGroupsPerUnit = 8;
 
 // Of cl_khr_external_memory; the headers of OpenCL 1.2 lack them.
 constexpr std::uint64_t kOpaqueFile = 0x2060;  // CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR
@@ -124,9 +124,9 @@ class NvidiaPeerMemory final : public PeerMemory {
     set(sum_, arguments + 2, static_cast<std::uint64_t>(first / 4));
     set(sum_, arguments + 3, static_cast<std::uint64_t>(count / 4));
     const std::size_t each = (count / 4 + static_cast<std::size_t>(ranks_) - 1) / static_cast<std::size_t>(ranks_);
-    const std::size_t groups =
-        std::clamp<std::size_t>((each + kGroup - 1) / kGroup, 1, context_.limits().compute_units * kGroupsPerUnit);
-    enqueue(sum_, groups * kGroup, kGroup);
+    const std::size_t groups = std::clamp<std::size_t>((each + kPeerGroup - 1) / kPeerGroup, 1,
+                                                       context_.limits().compute_units * kPeerGroupsPerUnit);
+    enqueue(sum_, groups * kPeerGroup, kPeerGroup);
     meet();
     buffer_->touch();
     cl_event done = nullptr;
