@@ -1,6 +1,7 @@
 // The sum of each channel of images that lie channels-last: of every part of the rows, then of the parts. With JOINED, on
 // NVIDIA GPUs, one launch does both: the group that is the last one to write sums of its channels adds them up, in
-// order. The text in front may give src a prologue (block_prologue). `written` counts the groups of every column of groups; it is 0 between launches.
+// order. The text in front may give src a prologue (block_prologue). `written` counts the groups of every column of
+// groups; it is 0 between launches.
 #include "shared/channels_last_rows.h"
 #include "shared/prologue_block.h"
 
