@@ -96,8 +96,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_dow
 }
 
 #else
-// partial (part, tap, channel). A group has LANES pairs and a part of `part` columns; its items (lane, number) are ABOVE above
-// each other. Turn t reads row t of diff_dst, and rows STRIDE·t − padding_h to STRIDE·(t + 1) − padding_h − 1 of src, which
+// partial (part, tap, channel). A group has LANES pairs and a part of `part` columns, of which an item takes every ABOVE-th.
+// Turn t reads row t of diff_dst, and rows STRIDE·t − padding_h to STRIDE·(t + 1) − padding_h − 1 of src, which
 // it and the PENDING − 1 rows before it meet.
 #define ABOVE (THREADS / LANES)
 #define TAPS_AT_ONCE 8

@@ -18,7 +18,7 @@
 #define HEAD_MASK(of_head)
 #endif
 #define WEIGHT_OF(t, s)                                                                                              \
-  one_weight(q + (ulong)(t) * Q_PITCH, k + (ulong)(s) * K_PITCH, scale, ADDED((t) * mask_row + (s)),           \
+  one_weight(q + (ulong)(t) * Q_PITCH, k + (ulong)(s) * K_PITCH, scale, ADDED((t) * mask_row + (s)),                 \
              largest[t], inverse[t], drawn_head, t, s, queries DROPOUT_ARGUMENTS)
 
 // Of value d: the strange values of v that query t sees, times their weights.

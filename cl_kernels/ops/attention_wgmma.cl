@@ -233,8 +233,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
       if (t >= queries || !valid) continue;
       add_to(dst + (ulong)t * QUERY_PITCH + d,
              strange_values(v + v_offset + OF_V(batch, key_head), t, d, q + q_offset + OF_Q(batch, head),
-                            k + k_offset + OF_K(batch, key_head), statistics, statistics + all_rows, queries, keys, length, scale, batch * heads + head HEAD_MASK(0)
-                                DROPOUT_ARGUMENTS));
+                            k + k_offset + OF_K(batch, key_head), statistics, statistics + all_rows, queries, keys,
+                            length, scale, batch * heads + head HEAD_MASK(0) DROPOUT_ARGUMENTS));
     }
   }
 }

@@ -22,7 +22,8 @@ struct Member {
   ValueId copy = -1;
 };
 
-/// By variable of floats, which holds what a formula gives without rounding, its first row-major copy in another type.
+/// The first row-major copy in another type of each fp32 variable. A variable of another type would round what the
+/// formula gives, and its copy would not.
 std::map<ValueId, ValueId> copies_of_variables(const Lowered& program) {
   std::map<ValueId, ValueId> copies;
   for (const LoweredNode& node : program.nodes) {

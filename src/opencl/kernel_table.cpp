@@ -24,7 +24,7 @@ namespace {
 /// Every operator of the backend.
 const Kernels& kernel_table();
 
-/// Of columns of channels the base gets its own images or tokens; the epilogue reads them where they lie.
+/// The base reads images or tokens of its own, so columns are reordered for it; the epilogue reads them where they lie.
 PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const KernelRequest& request) {
   return kernel_table().prepare_fused(context, *op.base(), without_columns(request, op.base_inputs()),
                                       {op.epilogue(), op.base_inputs()});

@@ -26,8 +26,8 @@ std::int64_t strip_of(const ops::ConvSizes& sizes) {
 struct Segments {
   std::int64_t count, rows, turns;
 
-  /// Those that end first. `height` rows, each of which reads `behind` others before it; `items` of a segment of all
-  /// images, in whole groups. More than `turns_at_most` turns a group do not take.
+  /// The choice that is expected to end first. An image has `height` rows, of which each segment reads `behind` more.
+  /// `items` of one segment of all images, idle ones included. A group takes at most `turns_at_most` turns.
   Segments(const Context& context, const ops::ConvSizes& sizes, std::int64_t height, std::int64_t behind,
            std::int64_t items, std::int64_t turns_at_most) {
     constexpr std::int64_t kFewestRows = 7;

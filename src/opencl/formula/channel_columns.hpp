@@ -1,6 +1,7 @@
-// ChannelColumns: some of the channels of a wider image, or of wider tokens, in 16 bits, where they lie. A slice of
-// channels is such columns, without a copy. Attention and the operands of expressions (block_operands) read this
-// layout; other kernels get an image or tokens of their own from a reorder.
+// ChannelColumns: some of the channels of a wider image, or of wider tokens, in 16 bits, where they lie. A slice of channels
+// is such columns, without a copy; the wider tensor stays in memory as long as its columns are read. Attention and the
+// operands of expressions (block_operands) read this layout; other kernels get an image or tokens of their own from a
+// reorder.
 #pragma once
 
 #include <cstdint>

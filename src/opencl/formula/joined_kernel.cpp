@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -34,7 +35,9 @@ void append(std::vector<StagedKernel::AnyStage>& stages, const Kernel& kernel, c
 std::unique_ptr<Kernel> joined_kernel(Context& context, const Kernel& formula, const Kernel& reader,
                                       std::size_t first_extra, std::size_t bytes) {
   constexpr std::size_t kAlignment = 256;
-  const std::size_t begin = (reader.workspace() + kAlignment - 1) / kAlignment * kAlignment;
+  // The formula ends before the reader begins: both use the same bytes.
+  const std::size_t own = std::max(formula.workspace(), reader.workspace());
+  const std::size_t begin = (own + kAlignment - 1) / kAlignment * kAlignment;
   const auto between = [&](const BufferArgument& argument) { return workspace(begin, argument.element_size); };
   std::vector<StagedKernel::AnyStage> stages;
   append(stages, formula, [&](BufferArgument& argument) {

@@ -1,4 +1,4 @@
-// JoinedKernel: a formula and the operator that reads its result, launched one behind the other as one kernel.
+// A formula and the operator that reads its result, one behind the other, as one kernel. Used by Kernels (kernels.cpp).
 #pragma once
 
 #include <cstddef>

@@ -85,7 +85,9 @@ std::unique_ptr<Kernel> prepare_on_matrix_cores(Context& context, AttentionProbl
   const bool mma = attention_mma_supports(context, problem);
   problem.tokens = lie_as_tokens(problem, request);
   for (std::size_t i = 0; problem.tokens && i < problem.columns.size(); ++i) {
-    if (as_channel_columns(request.input_layouts[i]) != nullptr) problem.columns[i] = request.input_layouts[i];
+    const ChannelColumns* const columns = as_channel_columns(request.input_layouts[i]);
+    if (columns != nullptr && attention_reads(problem.sizes, i, *columns))
+      problem.columns[i] = request.input_layouts[i];
   }
   if (problem.tokens && attention_wgmma_supports(context, problem) &&
       alternatives.should_use(alternative::kAttentionWgmma, !mma || attention_wgmma_is_faster(problem))) {
@@ -114,7 +116,9 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
   for (std::size_t k = 0; k < request.outputs.size(); ++k) {
     if (problem.is_vector_output(k)) outputs.push_back(k);
   }
-  PreparedKernel answer = prepared_channels_last(request, std::move(kernel), inputs, outputs, ChannelAxis::last);
+  // Of columns that are not those of `problem` the kernel gets tokens of their own.
+  PreparedKernel answer =
+      prepared_channels_last(without_columns(request), std::move(kernel), inputs, outputs, ChannelAxis::last);
   for (const std::size_t i : inputs) {
     if (problem.columns_of(i) != nullptr) answer.input_layouts[i] = problem.columns[i];
   }
@@ -136,6 +140,11 @@ PreparedKernel prepare_attention_backward_key_value(Context& context, const ops:
 }
 
 }  // namespace
+
+bool attention_reads(const ops::AttentionSizes& sizes, std::size_t i, const ChannelColumns& columns) {
+  return sizes.by_tokens() && columns.axis() == ChannelAxis::last &&
+         columns.columns() == (i == 0 ? sizes.query_pitch() : sizes.key_pitch());
+}
 
 std::vector<std::string> attention_definitions(const AttentionProblem& problem) {
   const ops::AttentionForm& form = problem.form;

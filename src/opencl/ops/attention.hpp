@@ -60,6 +60,10 @@ struct AttentionProblem {
   }
 };
 
+/// Whether the kernels on matrix cores read q, k or v (i = 0, 1, 2) where it lies, as columns of wider tokens: from
+/// head to head of a token they go on by the width of a head.
+[[nodiscard]] bool attention_reads(const ops::AttentionSizes& sizes, std::size_t i, const ChannelColumns& columns);
+
 /// The arguments of a kernel: operands, outputs, `maps`, SIZE_PARAMETERS and FORM_PARAMETERS.
 [[nodiscard]] std::vector<Argument> attention_arguments(const AttentionProblem& problem,
                                                         std::span<const Argument> maps = {});

@@ -105,7 +105,8 @@ bool reduce_supports_prologue(const ops::Reduce& op, std::span<const TensorSpec>
 
 std::optional<PreparedKernel> prepare_prologued_reduce(Context& context, const ops::Reduce& op,
                                                        const KernelRequest& request, const Prologue& prologue,
-                                                       const Epilogue*) {
+                                                       const Epilogue* epilogue) {
+  if (epilogue != nullptr) return {};
   const ChannelsLast* image = nullptr;
   for (const std::size_t i : of_shape(request.inputs[0].shape, request.inputs)) {
     if (image == nullptr) image = as_channels_last(request.input_layouts[i]);

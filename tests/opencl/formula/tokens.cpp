@@ -1,48 +1,13 @@
 // Kernels on tokens in 16 bits, against those on row-major fp32.
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/gemm/channels_last.hpp"
 #include "opencl/context_of.hpp"
-#include "opencl/offering_device.hpp"
-#include "opencl/opencl_test.hpp"
-#include "ops/op_test.hpp"
+#include "opencl/formula/tokens_test.hpp"
 
 namespace concord::test {
-namespace {
-
-/// In parts of the largest number expected.
-double largest_error(const Tensor& result, const Tensor& expected) {
-  const Array got = to_array(result), right = to_array(expected);
-  double error = 0, largest = 0;
-  for (std::size_t k = 0; k < got.values.size(); ++k) {
-    error = std::max(error, std::abs(got.values[k] - right.values[k]));
-    largest = std::max(largest, std::abs(right.values[k]));
-  }
-  return error == 0 ? 0 : error / largest;
-}
-
-void check_tokens(const std::vector<Input>& inputs, const Build& build, double tolerance,
-                  const std::set<std::string>& kernels) {
-  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
-    const std::vector<Tensor> expected = run(device, inputs, build);
-    for (const Precision precision : {Precision::bf16, Precision::fp16}) {
-      INFO(name_of(precision) << " on " << device->info().id);
-      std::set<std::string> taken;
-      const DevicePtr offering = std::make_shared<OfferingDevice>(device, taken, true, opencl::ChannelAxis::last);
-      const std::vector<Tensor> results = run(offering, inputs, build, {.precision = precision});
-      CHECK(taken == kernels);
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        INFO("result " << i);
-        CHECK(largest_error(results[i], expected[i]) <= tolerance);
-      }
-    }
-  }
-}
-
-}  // namespace
 
 TEST_CASE("tokens: pointwise with numbers by channel, by token and single ones", "[opencl][tokens]") {
   check_tokens({{normal({3, 5, 24}, 1)}, {normal({24}, 2)}, {normal({3, 5, 1}, 3)}, {normal({1}, 4)}},
@@ -94,47 +59,6 @@ TEST_CASE("tokens: channels side by side, and cut again", "[opencl][tokens]") {
                  return std::vector{all, slice(all, 2, 8, 32)};
                },
                0, {"concat channels-last"});
-}
-
-TEST_CASE("tokens: a slice is columns of what it is cut from", "[opencl][tokens]") {
-  // Each kind of reader: a kernel that wants tokens of its own, one that wants fp32, a view, a slice of the slice.
-  check_tokens({{integers({2, 3, 64}, 1)}},
-               [](const std::vector<Value>& x) {
-                 const Value all = x[0] * 2.0F, part = slice(all, 2, 16, 48);
-                 return std::vector{part + 1.0F, cumsum(part, 1), reshape(part, Shape{2, 3, 4, 8}) + 1.0F,
-                                    slice(part, 2, 8, 24) + 1.0F, slice(all, 1, 1, 3) + 1.0F};
-               },
-               0, {"pointwise channels-last", "slice channels-last"});
-}
-
-TEST_CASE("tokens: attention reads queries, keys and values as columns of one product", "[opencl][tokens]") {
-  // Heads of both kernels on matrix cores; a padded tile; keys of fewer heads.
-  struct Heads {
-    std::int64_t tokens, heads, key_heads, width;
-  };
-  for (const Heads h : {Heads{70, 2, 2, 64}, Heads{300, 4, 2, 64}, Heads{50, 2, 1, 32}}) {
-    const std::int64_t queries = h.heads * h.width, keys = h.key_heads * h.width;
-    const Build build = [&](const std::vector<Value>& x) {
-      const auto heads = [&](std::int64_t begin, std::int64_t count) {
-        return reshape(slice(x[0] * 1.0F, 2, begin, begin + count * h.width), Shape{2, h.tokens, count, h.width});
-      };
-      const Value y = attention(heads(0, h.heads), heads(queries, h.key_heads), heads(queries + keys, h.key_heads),
-                                {.causal = ops::Causal::first, .layout = ops::HeadLayout::tokens_first});
-      return std::vector{y, gradient(sum(y * x[1]), std::vector{x[0]})[0]};
-    };
-    const std::vector<Input> inputs{{normal({2, h.tokens, queries + 2 * keys}, 1)},
-                                    {normal({2, h.tokens, h.heads, h.width}, 2)}};
-    for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
-      const std::vector<Tensor> expected = run(device, inputs, build);
-      for (const Precision precision : {Precision::bf16, Precision::fp16}) {
-        INFO(name_of(precision) << " on " << device->info().id << ", " << h.tokens << " tokens");
-        std::set<std::string> taken;
-        const DevicePtr offering = std::make_shared<OfferingDevice>(device, taken, true, opencl::ChannelAxis::last);
-        const std::vector<Tensor> results = run(offering, inputs, build, {.precision = precision});
-        for (std::size_t i = 0; i < results.size(); ++i) CHECK(largest_error(results[i], expected[i]) <= 0.03);
-      }
-    }
-  }
 }
 
 TEST_CASE("tokens: normalisation of rows and its gradient", "[opencl][tokens]") {
