@@ -106,7 +106,7 @@ std::unique_ptr<Kernel> depthwise_columns(Context& context, const ConvProblem& p
              {size(round_up(items, kGroupItems)), 1, 1},
              {size(kGroupItems), 1, 1}};
   return std::make_unique<StagedKernel>(
-      context, fmt::format("{} depthwise channels-last", problem.label),
+      context, fmt::format("{} depthwise columns", problem.label),
       std::vector<StagedKernel::AnyStage>{depthwise_turn(context, s, is_gradient), std::move(pass)},
       size(s.c * s.taps()) * sizeof(float));
 }
@@ -138,7 +138,7 @@ PreparedKernel depthwise_columns_backward_weights(Context& context, const ConvPr
              {workspace(), output(0), as_uint(s.c), as_uint(parts)},
              {size(round_up(s.c * s.taps(), kSide)), size(kJoiningRows), 1},
              {size(kSide), size(kJoiningRows), 1}};
-  auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} depthwise channels-last", problem.label),
+  auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} depthwise columns", problem.label),
                                                std::vector<StagedKernel::AnyStage>{std::move(add), std::move(join)},
                                                size(parts * s.c * s.taps()) * sizeof(float));
   return prepared_channels_last(problem.request, std::move(kernel), std::array<std::size_t, 2>{0, 1}, {});

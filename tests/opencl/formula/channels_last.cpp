@@ -259,17 +259,19 @@ TEST_CASE("channels-last: depthwise convolutions and their gradients", "[opencl]
   for (const Geometry& g : {Geometry{3, 1, 1}, Geometry{3, 2, 1}, Geometry{5, 2, 2}, Geometry{7, 1, 3},
                             Geometry{2, 1, 0}, Geometry{3, 1, 1, {1, 72, 37, 9}}}) {
     const std::int64_t channels = g.src[1];
-    check_same({{normal(g.src, 1)}, {normal({channels, 1, g.kernel, g.kernel}, 2)}, {normal({channels, 1, 1}, 3)}},
-               [g, channels](const std::vector<Value>& x) {
-                 // The slope of relu is an epilogue of the data gradient.
-                 const Value y =
-                     conv2d(relu(x[0]), x[1],
-                            {.stride = {g.stride, g.stride}, .padding = {g.padding, g.padding}, .groups = channels});
-                 return with_gradients(y + x[2], y, {x[0], x[1]});
-               },
-               0.03,
-               {"conv2d depthwise channels-last", "conv2d_backward_data depthwise channels-last",
-                "conv2d_backward_weights depthwise channels-last", "pointwise channels-last"});
+    check_same(
+        {{normal(g.src, 1)}, {normal({channels, 1, g.kernel, g.kernel}, 2)}, {normal({channels, 1, 1}, 3)}},
+        [g, channels](const std::vector<Value>& x) {
+          // The slope of relu is an epilogue of the data gradient.
+          const Value y =
+              conv2d(relu(x[0]), x[1],
+                     {.stride = {g.stride, g.stride}, .padding = {g.padding, g.padding}, .groups = channels});
+          return with_gradients(y + x[2], y, {x[0], x[1]});
+        },
+        0.03,
+        {"conv2d depthwise columns",
+         g.kernel == 7 ? "conv2d_backward_data depthwise columns" : "conv2d_backward_data depthwise channels-last",
+         "conv2d_backward_weights depthwise columns", "pointwise channels-last"});
   }
 }
 
