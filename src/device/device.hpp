@@ -177,11 +177,9 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Returns whether the kernel of `op`, which may be fused, can apply `prologue` to each value of its input 0 as it
   /// reads it. Input 0 of the expression is that value. Further inputs have the specs `extra` and broadcast to the
   /// shape of op's input 0.
-  [[nodiscard]] virtual bool supports_prologue(const Operator& op, std::span<const TensorSpec> op_inputs,
-                                               const Expression& prologue, std::span<const TensorSpec> extra,
-                                               Precision precision) const {
-    static_cast<void>(op), static_cast<void>(op_inputs), static_cast<void>(prologue), static_cast<void>(extra),
-        static_cast<void>(precision);
+  [[nodiscard]] virtual bool supports_prologue(const Operator& /*op*/, std::span<const TensorSpec> /*op_inputs*/,
+                                               const Expression& /*prologue*/, std::span<const TensorSpec> /*extra*/,
+                                               Precision /*precision*/) const {
     return false;
   }
   /// The tuner, which finds the fastest kernels by measuring (tuner.hpp). Null if the device has no choice of kernels.

@@ -1,4 +1,4 @@
-// Fused: an operator and its epilogue seen as one.
+// Fused: an operator and its epilogue seen as one; and what it shares with Prologued.
 #include "concord/ops/fused.hpp"
 
 #include "concord/core/check.hpp"
@@ -7,29 +7,41 @@
 
 namespace concord::ops {
 
-std::vector<TensorSpec> Fused::infer(std::span<const TensorSpec> inputs) const {
-  const auto extra = static_cast<std::size_t>(epilogue_.inputs()) - 1;
-  expect_inputs(name(), inputs, base_inputs_ + extra);
-  CONCORD_CHECK(epilogue_.results().size() == 1, ShapeError, "{}: an epilogue has one output", name());
-  std::vector<TensorSpec> outputs = base_->infer(inputs.first(base_inputs_));
-  const TensorSpec dst{DType::f32, outputs.front().shape};
+std::vector<TensorSpec> WithExpression::infer_base(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, base_inputs_ + static_cast<std::size_t>(expression_.inputs()) - 1);
+  return base_->infer(inputs.first(base_inputs_));
+}
+
+void WithExpression::check_operands(std::span<const TensorSpec> inputs, const Shape& shape,
+                                    std::string_view kind) const {
+  CONCORD_CHECK(expression_.results().size() == 1, ShapeError, "{}: its {} has more than one output", name(), kind);
   for (const TensorSpec& operand : inputs.subspan(base_inputs_)) {
-    CONCORD_CHECK(broadcast(dst.shape, operand.shape) == dst.shape, ShapeError,
-                  "{}: epilogue operand {} does not broadcast to {}", name(), operand.shape.str(), dst.shape.str());
+    CONCORD_CHECK(broadcast(shape, operand.shape) == shape, ShapeError, "{}: {} operand {} does not broadcast to {}",
+                  name(), kind, operand.shape.str(), shape.str());
   }
-  outputs.front() = dst;
+}
+
+Cost WithExpression::cost_over(const Shape& shape, std::span<const TensorSpec> inputs,
+                               std::span<const TensorSpec> outputs) const {
+  Cost cost = Operator::cost(inputs, outputs);
+  cost.flops = base_->cost(inputs.first(base_inputs_), outputs).flops +
+               operations(expression_) * static_cast<double>(shape.elements());
+  return cost;
+}
+
+std::vector<TensorSpec> Fused::infer(std::span<const TensorSpec> inputs) const {
+  std::vector<TensorSpec> outputs = infer_base(inputs);
+  outputs.front().dtype = DType::f32;
+  check_operands(inputs, outputs.front().shape, "epilogue");
   return outputs;
 }
 
 Cost Fused::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {
-  Cost cost = Operator::cost(inputs, outputs);
-  cost.flops = base_->cost(inputs.first(base_inputs_), outputs).flops +
-               operations(epilogue_) * static_cast<double>(outputs[0].shape.elements());
-  return cost;
+  return cost_over(outputs[0].shape, inputs, outputs);
 }
 
 std::string Fused::attributes() const {
-  return fmt::format("{} {{{}}} then {}", base_->name(), base_->attributes(), epilogue_.str());
+  return fmt::format("{} {{{}}} then {}", base()->name(), base()->attributes(), epilogue().str());
 }
 
 }  // namespace concord::ops

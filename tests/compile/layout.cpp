@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "compile/fake_device.hpp"
+#include "compile/layout_test.hpp"
 #include "concord/compile/plan.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/matmul.hpp"
@@ -14,67 +14,13 @@
 namespace concord::test {
 namespace {
 
-using Names = std::vector<std::string>;
-
 /// Takes and gives this layout only; every mention makes an object of its own.
 LayoutRule all(const std::string& name) { return {named_layout(name), named_layout(name)}; }
-const LayoutRule kAsOffered{nullptr, nullptr, true};
-
-Lowered laid_out(const Graph& graph, std::span<const Value> outputs, FakeDevice& device) {
-  Lowered program = lower(graph, outputs, false);
-  choose_layouts(program, device);
-  CHECK(in_order(program));
-  return program;
-}
 
 Names offered(const KernelRequest& request) {
   Names names;
   for (const Layout& layout : request.input_layouts) names.push_back(name_of(layout));
   return names;
-}
-
-/// A layout that any view keeps, and that the transposition {1, 0}, and a slice from row 1 on, make `turned`.
-class ViewableLayout final : public LayoutDescription {
- public:
-  explicit ViewableLayout(Layout turned) : turned_(std::move(turned)) {}
-  [[nodiscard]] std::size_t bytes() const override { return 4096; }
-  [[nodiscard]] bool equals(const LayoutDescription& other) const override { return other.str() == str(); }
-  [[nodiscard]] std::string str() const override { return "viewable"; }
-  [[nodiscard]] Layout viewed_as(const TensorSpec&) const override { return std::make_shared<ViewableLayout>(turned_); }
-  [[nodiscard]] Layout transposed(std::span<const std::size_t> order, const TensorSpec&) const override {
-    return order[0] == 1 ? turned_ : nullptr;
-  }
-  [[nodiscard]] Layout sliced(std::span<const std::int64_t> start, const TensorSpec&) const override {
-    return start[0] == 1 ? turned_ : nullptr;
-  }
-
- private:
-  Layout turned_;
-};
-
-/// Every kernel reads and leaves the layouts it was prepared for.
-void check_layouts(const Lowered& program) {
-  for (const LoweredNode& node : program.nodes) {
-    INFO(node.name);
-    if (node.is_alias()) {
-      CHECK(node.kernel == nullptr);
-      if (!program.value(node.outputs[0]).layout) CHECK_FALSE(program.value(node.inputs[0]).layout);
-      CHECK(program.value(node.outputs[0]).alias_of == node.inputs[0]);
-      continue;
-    }
-    const auto* kernel = dynamic_cast<const FakeKernel*>(node.kernel.get());
-    REQUIRE(kernel != nullptr);
-    const auto check = [&](const std::vector<ValueId>& ids, const std::vector<Layout>& layouts) {
-      REQUIRE(ids.size() == layouts.size());
-      for (std::size_t i = 0; i < ids.size(); ++i) CHECK(same_layout(program.value(ids[i]).layout, layouts[i]));
-    };
-    check(node.inputs, kernel->input_layouts);
-    check(node.outputs, kernel->output_layouts);
-  }
-  for (const LoweredAssignment& assignment : program.assignments) CHECK_FALSE(program.value(assignment.value).layout);
-  for (const LoweredValue& value : program.values) {
-    if (value.kind != LoweredValue::Kind::computed) CHECK_FALSE(value.layout);
-  }
 }
 
 }  // namespace
@@ -281,63 +227,6 @@ TEST_CASE("a device is asked for no kernel and no epilogue of results without el
   CHECK(device.requests[0].op->name() == "exp");
   CHECK(operators_of(program) == Names{"matmul", "relu", "exp"});
   for (const LoweredNode& node : program.nodes) CHECK((node.kernel == nullptr) == program.is_empty(node));
-}
-
-TEST_CASE("a view keeps the layout of its operand where that says so", "[compile]") {
-  Graph graph;
-  const Value x = graph.input("x", kMatrix);
-  const Value y = relu(named(reshape(named(softmax(x), "s"), Shape{2, 8}), "view"));
-  FakeDevice device;
-  device.rules["softmax"] = {nullptr, std::make_shared<ViewableLayout>(nullptr)};
-  device.rules["relu"] = kAsOffered;
-  const Lowered program = laid_out(graph, std::vector{y}, device);
-  CHECK(operators_of(program) == Names{"softmax", "reshape", "relu"});
-  CHECK(name_of(program.value(id_of(program, "view")).layout) == "viewable");
-  CHECK(device.reorders.empty());
-  check_layouts(program);
-}
-
-TEST_CASE("a transposition is a view where layouts say so, and a kernel where values are kept", "[compile]") {
-  Graph graph;
-  const Value x = graph.input("x", kMatrix);
-  const std::vector outputs{relu(named(transpose(named(softmax(x), "s"), {1, 0}), "turned"))};
-  FakeDevice device;
-  device.rules["softmax"] = {nullptr, std::make_shared<ViewableLayout>(named_layout("turned"))};
-  device.rules["relu"] = kAsOffered;
-  const Lowered program = laid_out(graph, outputs, device);
-  CHECK(operators_of(program) == Names{"softmax", "transpose", "relu"});
-  CHECK(program.nodes[1].is_view);
-  CHECK(name_of(program.value(id_of(program, "turned")).layout) == "turned");
-  CHECK(program.root(id_of(program, "turned")) == id_of(program, "s"));
-  CHECK(device.reorders.empty());
-  check_layouts(program);
-
-  Lowered kept = lower(graph, outputs, true);
-  choose_layouts(kept, device, Precision::fp32, true);
-  CHECK(operators_of(kept) == Names{"softmax", "reorder", "transpose", "relu"});
-  check_layouts(kept);
-}
-
-TEST_CASE("a slice is a view where layouts say so, and a kernel with steps or where values are kept", "[compile]") {
-  Graph graph;
-  const Value x = softmax(graph.input("x", {DType::f32, {4, 4}}));
-  const std::vector outputs{relu(named(slice(x, 0, 1, 3), "part")), relu(named(slice(x, 0, 1, 4, 2), "stepped")),
-                            relu(named(slice(x, 0, 0, 2), "moved"))};
-  FakeDevice device;
-  device.rules["softmax"] = {nullptr, std::make_shared<ViewableLayout>(named_layout("columns"))};
-  const Lowered program = laid_out(graph, outputs, device);
-  const auto is_view = [&](const char* name) {
-    const ValueId id = id_of(program, name);
-    const auto makes_it = [&](const LoweredNode& node) { return node.outputs[0] == id; };
-    return std::ranges::find_if(program.nodes, makes_it)->is_view;
-  };
-  CHECK(is_view("part"));
-  CHECK(name_of(program.value(id_of(program, "part")).layout) == "columns");
-  CHECK_FALSE(is_view("stepped"));
-  CHECK_FALSE(is_view("moved"));
-  Lowered kept = lower(graph, outputs, true);
-  choose_layouts(kept, device, Precision::fp32, true);
-  CHECK(std::ranges::none_of(kept.nodes, [](const LoweredNode& node) { return node.is_view; }));
 }
 
 TEST_CASE("row-major lies between two layouts that the device does not exchange", "[compile]") {

@@ -6,13 +6,14 @@
 
 #include "concord/opencl/conv/depthwise.hpp"
 #include "concord/opencl/conv/implementation.hpp"
-#include "concord/opencl/formula/channels_last_rows.hpp"
+#include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/launch/blocking.hpp"
+#include "concord/opencl/launch/sizes.hpp"
+#include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
 namespace {
 
-constexpr std::int64_t kStrip = 4;  // places of a row that an item owns
 constexpr std::array<std::size_t, 1> kFirst{0};
 
 /// At least one of the images lies so already, and both can.
@@ -35,36 +36,32 @@ std::string_view depthwise_channels_last_refusal(const Context&, const ConvProbl
   return block_epilogue(problem.request, *problem.epilogue) ? kNoRefusal : kEpilogueOperand;
 }
 
-std::vector<std::string> strip_definitions(const ops::ConvSizes& s, std::int64_t stride, std::int64_t strip) {
-  return {fmt::format("KERNEL_H={}", s.kh), fmt::format("KERNEL_W={}", s.kw), fmt::format("STRIDE={}", stride),
-          fmt::format("STRIP={}", strip)};
-}
-
 /// The turned filters, then the pass over the result's strips.
-std::unique_ptr<Kernel> over_strips(Context& context, const ops::ConvSizes& s, const RowsGrid& grid,
-                                    std::string_view label, std::string function,
-                                    const std::vector<std::string>& definitions, std::int64_t strip,
-                                    const ImageSizes& source, const ImageSizes& result, const ImageSizes& padding,
-                                    const EpilogueText& epilogue, bool flip = false) {
-  const std::int64_t strips = (result.width + strip - 1) / strip, blocks = s.c / ChannelsLast::kBlock;
+std::unique_ptr<Kernel> over_strips(Context& context, const ConvProblem& problem, std::string function,
+                                    std::int64_t strip, const ImageSizes& source, const ImageSizes& result,
+                                    const ImageSizes& padding, const EpilogueText& epilogue) {
+  const ops::ConvSizes& s = problem.sizes;
+  const std::int64_t stride = s.options.stride[2];
+  const std::int64_t strips = divide_up(result.width, strip), blocks = s.c / ChannelsLast::kBlock;
   const std::int64_t items = s.n * result.height * strips * blocks;
+  std::vector<std::string> definitions = number_definitions(context, storage_number(problem.request.precision));
+  definitions.insert(definitions.end(), {fmt::format("KERNEL_H={}", s.kh), fmt::format("KERNEL_W={}", s.kw),
+                                         fmt::format("STRIDE={}", stride), fmt::format("STRIP={}", strip)});
   std::vector<Argument> arguments{blocks_of(input(0)), workspace(0, 16), blocks_of(output(0))};
-  for (const std::int64_t value : {items, blocks, strips}) arguments.emplace_back(static_cast<std::uint32_t>(value));
+  for (const std::int64_t value : {items, blocks, strips}) arguments.emplace_back(as_uint(value));
   for (const ImageSizes& sizes : {source, result, padding}) {
     arguments.emplace_back(static_cast<std::int32_t>(sizes.height));
     arguments.emplace_back(static_cast<std::int32_t>(sizes.width));
   }
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
-  Stage pass{grid.program(epilogue, definitions), std::move(function), std::move(arguments)};
+  Stage pass{
+      context.program_from(epilogue.text + kernel_source("conv/depthwise_channels_last.cl"), std::move(definitions)),
+      std::move(function), std::move(arguments)};
   blocking_of(context.limits(), items, 1).apply(pass);
   return std::make_unique<StagedKernel>(
-      context, fmt::format("{} depthwise channels-last", label),
-      std::vector<StagedKernel::AnyStage>{depthwise_turn(context, s, flip), std::move(pass)},
-      static_cast<std::size_t>(s.c * s.taps()) * sizeof(float));
-}
-
-RowsGrid grid_of(Context& context, const TensorSpec& image, Precision precision) {
-  return {context, ChannelsLast(image.shape, storage_number(precision)), "conv/depthwise_channels_last.cl"};
+      context, fmt::format("{} depthwise channels-last", problem.label),
+      std::vector<StagedKernel::AnyStage>{depthwise_turn(context, s, stride == 1), std::move(pass)},
+      size(s.c * s.taps()) * sizeof(float));
 }
 
 EpilogueText epilogue_of(const ConvProblem& problem) {
@@ -87,25 +84,20 @@ PreparedKernel forward(Context& context, const ConvProblem& problem) {
 
 PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
   const ops::ConvSizes& s = problem.sizes;
-  const KernelRequest& request = problem.request;
-  const RowsGrid grid = grid_of(context, request.outputs[0], request.precision);
-  const std::int64_t stride = s.options.stride[2];
+  const EpilogueText epilogue = epilogue_of(problem);
   const ImageSizes source{s.oh, s.ow}, result{s.h, s.w}, padding{s.options.padding[1], s.options.padding[2]};
-  if (stride > 1) {
-    return prepared_images(
-        request, over_strips(context, s, grid, problem.label, "depthwise_scatter", strip_definitions(s, stride, 1), 1,
-                             source, result, padding, epilogue_of(problem)));
+  if (s.options.stride[2] > 1) {
+    return prepared_images(problem.request,
+                           over_strips(context, problem, "depthwise_scatter", 1, source, result, padding, epilogue));
   }
   // The forward sum, over flipped filters. On an H200 strips of 8 channels are as fast or faster for small filters,
   // whose gradients have an epilogue that reads images.
-  constexpr std::int64_t kLarge = 7;
+  constexpr std::int64_t kLarge = 7, kStrip = 4;
   const ImageSizes left{s.kh - 1 - padding.height, s.kw - 1 - padding.width};
-  if (s.kh >= kLarge && s.kw >= kLarge) {
-    return prepared_images(request, depthwise_columns(context, problem, source, result, left, epilogue_of(problem)));
-  }
-  return prepared_images(
-      request, over_strips(context, s, grid, problem.label, "depthwise_gather", strip_definitions(s, 1, kStrip), kStrip,
-                           source, result, left, epilogue_of(problem), true));
+  const bool is_large = s.kh >= kLarge && s.kw >= kLarge;
+  return prepared_images(problem.request, is_large ? depthwise_columns(context, problem, source, result, left, epilogue)
+                                                   : over_strips(context, problem, "depthwise_gather", kStrip, source,
+                                                                 result, left, epilogue));
 }
 
 PreparedKernel prepare_depthwise_channels_last(Context& context, const ConvProblem& problem) {

@@ -16,9 +16,11 @@ namespace {
 
 constexpr std::int64_t kGroupItems = 128;
 
+/// Widths of filters, by which the registers of an item differ.
+constexpr std::int64_t kSmall = 3, kMedium = 5;
+
 /// Columns of an item at a time: as many as registers hold with the filters, or their sums.
 std::int64_t strip_of(const ops::ConvSizes& sizes) {
-  constexpr std::int64_t kSmall = 3, kMedium = 5;
   return sizes.kw <= kSmall || (sizes.kw <= kMedium && sizes.options.stride[2] == 1) ? 4 : 2;
 }
 
@@ -32,7 +34,7 @@ struct Segments {
            std::int64_t items, std::int64_t turns_at_most) {
     constexpr std::int64_t kFewestRows = 7;
     // Groups that run at once, by the registers of an item.
-    const std::int64_t of_unit = sizes.kw <= 3 ? 4 : sizes.kw <= 5 ? 3 : 2;
+    const std::int64_t of_unit = sizes.kw <= kSmall ? 4 : sizes.kw <= kMedium ? 3 : 2;
     const std::int64_t at_once = context.limits().compute_units * of_unit;
     std::int64_t least = 0;
     for (std::int64_t wanted = 1; wanted <= divide_up(height, kFewestRows); ++wanted) {

@@ -1,5 +1,5 @@
 // RowsGrid: the distribution of an image's rows over work-groups, for images in channels-last layout
-// (cl_kernels/shared/channels_last_rows.h). Used by batch normalisation, sums by channel and depthwise convolutions.
+// (cl_kernels/shared/channels_last_rows.h). Used by batch normalisation and sums by channel.
 #pragma once
 
 #include <string>
