@@ -17,13 +17,13 @@
 namespace concord::opencl {
 
 extern const GemmImplementation kPanelGemm, kScaledGemm, kTmaGemm, kWgmmaGemm, kMmaGemm, kWaveGemm, kTiledGemm,
-    kClblastGemm, kReferenceGemm;
+    kSlicedGemm, kLanesGemm, kClblastGemm, kReferenceGemm;
 
 namespace {
 
-constexpr std::array<const GemmImplementation*, 9> kGemmImplementations{&kPanelGemm, &kScaledGemm,  &kTmaGemm,
-                                                                        &kWgmmaGemm, &kMmaGemm,     &kWaveGemm,
-                                                                        &kTiledGemm, &kClblastGemm, &kReferenceGemm};
+constexpr std::array<const GemmImplementation*, 11> kGemmImplementations{
+    &kPanelGemm, &kScaledGemm, &kTmaGemm,   &kWgmmaGemm,   &kMmaGemm,      &kWaveGemm,
+    &kTiledGemm, &kSlicedGemm, &kLanesGemm, &kClblastGemm, &kReferenceGemm};
 
 /// Without the check on the device.
 std::string_view cheap_refusal(const GemmImplementation& one, const Context& context, const Gemm& gemm) {

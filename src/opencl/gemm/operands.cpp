@@ -24,12 +24,6 @@ bool patches_in_fours(const Gemm& gemm, const PatchTables& tables) {
 /// Operands begin at multiples of 16 bytes; parts of operands may begin anywhere.
 bool begins_in_fours(const BufferArgument& argument) { return argument.extra_bytes % (4 * sizeof(float)) == 0; }
 
-bool matrix_in_fours(const Gemm& gemm) {
-  const GemmRight& b = gemm.b;
-  if (b.along_k) return in_fours({b.n, gemm.k, b.block, b.block != 0 ? b.k : 0, b.batch});
-  return b.n == 1 && in_fours({b.k, gemm.n, b.batch});
-}
-
 }  // namespace
 
 bool in_fours(std::initializer_list<std::int64_t> values) {
@@ -43,15 +37,21 @@ bool left_in_fours(const Gemm& gemm) {
   return in_fours({a.k, gemm.m, a.batch});
 }
 
+bool right_in_fours(const Gemm& gemm) {
+  const GemmRight& b = gemm.b;
+  if (!begins_in_fours(b.buffer)) return false;
+  if (b.along_k) return in_fours({b.n, gemm.k, b.block, b.block != 0 ? b.k : 0, b.batch});
+  return b.n == 1 && in_fours({b.k, gemm.n, b.batch});
+}
+
 RightOperand right_operand(Context& context, const Gemm& gemm) {
   RightOperand right;
-  const bool begins = begins_in_fours(gemm.b.buffer);
   if (!gemm.b.is_patch) {
-    right.fours = begins && matrix_in_fours(gemm);
+    right.fours = right_in_fours(gemm);
     return right;
   }
   const PatchTables tables = patch_tables(gemm);
-  right.fours = begins && patches_in_fours(gemm, tables);
+  right.fours = begins_in_fours(gemm.b.buffer) && patches_in_fours(gemm, tables);
   right.arguments = {constant_table<PatchEntry>(context, tables.taps),
                      constant_table<PatchEntry>(context, tables.places)};
   add_divisor(right.arguments, tables.block);

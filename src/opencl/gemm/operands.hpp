@@ -15,6 +15,8 @@ namespace concord::opencl {
 
 /// Whether four consecutive elements of the left operand are adjacent in memory, aligned, and in range together.
 [[nodiscard]] bool left_in_fours(const Gemm& gemm);
+/// The same of a right operand that is no patch.
+[[nodiscard]] bool right_in_fours(const Gemm& gemm);
 
 /// The right operand as kernels with gemm/element.h receive it.
 struct RightOperand {

@@ -35,9 +35,10 @@ std::string warnings_of(const std::function<void()>& action) {
   return text;
 }
 
+/// Of a product so large that "tiled" is planned for it.
 std::string kernel_of_product(const DevicePtr& device) {
   Graph graph;
-  const Value y = matmul(graph.input("a", {DType::f32, {40, 50}}), graph.input("b", {DType::f32, {50, 60}}));
+  const Value y = matmul(graph.input("a", {DType::f32, {400, 50}}), graph.input("b", {DType::f32, {50, 600}}));
   Program program = compile(graph, std::vector{y}, std::make_shared<Variables>(device, 1));
   return program.run_traced().front().kernel;
 }
