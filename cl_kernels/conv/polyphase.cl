@@ -36,11 +36,17 @@ __kernel void conv_polyphase_fill_blocks(uint count, uint blocks, uint plane, ui
   c[c_offset + at] = block_of(values);
 }
 #else
+#define FILL_NUMBERS(NUMBER)                                                                 \
+  NUMBER(uint, plane) NUMBER(uint, count) NUMBER(uint, groups) DIVISOR_NUMBERS(NUMBER, page) \
+  DIVISOR_NUMBERS(NUMBER, line) NUMBER(uint, slices) NUMBER(uint, rows) GEMM_C_NUMBERS(NUMBER)
+typedef struct { FILL_NUMBERS(NUMBER_MEMBER) } fill_numbers;
+
 // The epilogue of 0 where a slice, row or column is not reached, of which each has a byte in `reached`. A work-item owns
 // `count` neighbouring places of a row; global ids are (places / count, channel of the group, image and group). 4 bytes an
 // element.
-__kernel void conv_polyphase_fill(uint plane, uint count, uint groups, DIVISOR(page), DIVISOR(line), uint slices, uint rows,
-                               __global const uchar *restrict reached, GEMM_C_PARAMETERS EPILOGUE_PARAMETERS) {
+__kernel void conv_polyphase_fill(__global const uchar *restrict reached, __global float *c,
+                                  const fill_numbers numbers EPILOGUE_PARAMETERS) {
+  FILL_NUMBERS(NUMBER_CONSTANT)
   const uint place = (uint)get_global_id(0) * count, m = (uint)get_global_id(1), z = (uint)get_global_id(2);
   if (place >= plane) return;
   const uint slice = DIVIDE(place, page), in_slice = place - slice * page;

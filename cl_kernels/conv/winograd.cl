@@ -29,7 +29,13 @@ __kernel void winograd_weights(__global const float *restrict weights, ulong wei
   }
 }
 
-#define TILE_PARAMETERS uint first, uint tiles, uint pitch, DIVISOR(image_tiles), DIVISOR(row_tiles)
+#define TILE_NUMBERS(NUMBER)                                                                       \
+  NUMBER(uint, first) NUMBER(uint, tiles) NUMBER(uint, pitch) DIVISOR_NUMBERS(NUMBER, image_tiles) \
+  DIVISOR_NUMBERS(NUMBER, row_tiles)
+#define IMAGE_NUMBERS(NUMBER)                                                                                \
+  NUMBER(ulong, image_offset) NUMBER(ulong, points_offset) NUMBER(uint, point_stride) NUMBER(uint, channels) \
+  TILE_NUMBERS(NUMBER) NUMBER(int, rows) NUMBER(int, columns) NUMBER(int, row_shift) NUMBER(int, column_shift)
+typedef struct { IMAGE_NUMBERS(NUMBER_MEMBER) } image_numbers;
 // The image, row and column of tile i.
 #define TILE_PLACE(i)                                                                                              \
   const uint number = DIVIDE(first + (i), image_tiles), in_image = first + (i) - number * image_tiles;             \
@@ -37,10 +43,9 @@ __kernel void winograd_weights(__global const float *restrict weights, ulong wei
 
 // An item owns a tile of a channel, `first` being the first tile here: (36 + 36)·4 bytes, of which neighbours share more than
 // half of those read. Tiles from `tiles` to `pitch` are 0, and so are pixels outside of the image.
-__kernel void winograd_pixels(__global const float *restrict image, ulong image_offset, __global float *restrict points,
-                              ulong points_offset, uint point_stride, uint channels, TILE_PARAMETERS, int rows, int columns,
-                              int row_shift,
-                              int column_shift) {
+__kernel void winograd_pixels(__global const float *restrict image, __global float *restrict points,
+                              const image_numbers numbers) {
+  IMAGE_NUMBERS(NUMBER_CONSTANT)
   const uint tile = (uint)get_global_id(0), channel = (uint)get_global_id(1);
   if (tile >= pitch) return;
   TILE_PLACE(tile)
@@ -63,10 +68,9 @@ __kernel void winograd_pixels(__global const float *restrict image, ulong image_
 }
 
 // The same of 4x4 slopes of results: (16 + 36)·4 bytes.
-__kernel void winograd_slopes(__global const float *restrict image, ulong image_offset, __global float *restrict points,
-                              ulong points_offset, uint point_stride, uint channels, TILE_PARAMETERS, int rows, int columns,
-                              int row_shift,
-                              int column_shift) {
+__kernel void winograd_slopes(__global const float *restrict image, __global float *restrict points,
+                              const image_numbers numbers) {
+  IMAGE_NUMBERS(NUMBER_CONSTANT)
   const uint tile = (uint)get_global_id(0), channel = (uint)get_global_id(1);
   if (tile >= pitch) return;
   TILE_PLACE(tile)
@@ -117,8 +121,13 @@ __kernel void winograd_kernels(__global const float *restrict points, ulong poin
 
 // An item owns a tile of an output m: (36 + 16)·4 bytes and the epilogue's. C_VECTOR: results that are written at once, 4 where
 // rows have a multiple of 4.
-__kernel void winograd_results(__global const float *restrict points, ulong points_offset, uint point_stride, TILE_PARAMETERS,
-                               uint rows, uint columns, GEMM_C_PARAMETERS EPILOGUE_PARAMETERS) {
+#define RESULT_NUMBERS(NUMBER)                                                                    \
+  NUMBER(ulong, points_offset) NUMBER(uint, point_stride) TILE_NUMBERS(NUMBER) NUMBER(uint, rows) \
+  NUMBER(uint, columns) GEMM_C_NUMBERS(NUMBER)
+typedef struct { RESULT_NUMBERS(NUMBER_MEMBER) } result_numbers;
+__kernel void winograd_results(__global const float *restrict points, __global float *c,
+                               const result_numbers numbers EPILOGUE_PARAMETERS) {
+  RESULT_NUMBERS(NUMBER_CONSTANT)
   const uint tile = (uint)get_global_id(0), m = (uint)get_global_id(1);
   if (tile >= tiles) return;
   TILE_PLACE(tile)

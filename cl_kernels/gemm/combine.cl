@@ -3,14 +3,19 @@
 // The parts lie as (part, batch, m, n).
 #include "gemm/operands.h"
 
+#define COMBINE_NUMBERS(NUMBER)                                                       \
+  NUMBER(uint, m_size) NUMBER(uint, n_size) NUMBER(uint, batches) NUMBER(uint, parts) \
+  NUMBER(ulong, partial_offset) GEMM_C_NUMBERS(NUMBER)
+typedef struct { COMBINE_NUMBERS(NUMBER_MEMBER) } combine_numbers;
+
 #ifdef C_CHANNELS_LAST
 #include "shared/channels_last.h"
 #include "shared/epilogue_block.h"
 
 // A work-item owns a block of 8 values of m. The parts lie as (part, n, m).
-__kernel void gemm_combine_blocks(uint m_size, uint n_size, uint batches, uint parts,
-                                  __global const float4 *restrict partial, ulong partial_offset,
-                                  GEMM_C_PARAMETERS EPILOGUE_PARAMETERS) {
+__kernel void gemm_combine_blocks(__global const float4 *restrict partial, __global uint4 *c,
+                                  const combine_numbers numbers EPILOGUE_PARAMETERS) {
+  COMBINE_NUMBERS(NUMBER_CONSTANT)
   const uint blocks = m_size / BLOCK_CHANNELS, i = (uint)get_global_id(0), n = i / blocks;
   if (n >= n_size) return;
   const ulong part_size = (ulong)m_size * n_size / 4;
@@ -28,9 +33,9 @@ __kernel void gemm_combine_blocks(uint m_size, uint n_size, uint batches, uint p
   c[c_offset + at] = block_of(values);
 }
 #else
-__kernel void gemm_combine_parts(uint m_size, uint n_size, uint batches, uint parts,
-                                 __global const float *restrict partial, ulong partial_offset,
-                                 GEMM_C_PARAMETERS EPILOGUE_PARAMETERS) {
+__kernel void gemm_combine_parts(__global const float *restrict partial, __global float *c,
+                                 const combine_numbers numbers EPILOGUE_PARAMETERS) {
+  COMBINE_NUMBERS(NUMBER_CONSTANT)
   const uint n = (uint)get_global_id(0), m = (uint)get_global_id(1), batch = (uint)get_global_id(2);
   if (n >= n_size) return;
   const ulong part_size = (ulong)batches * m_size * n_size;

@@ -23,6 +23,8 @@
 #ifndef CONCORD_GEMM_OPERANDS_H
 #define CONCORD_GEMM_OPERANDS_H
 
+#include "shared/numbers.h"
+
 #ifndef EPILOGUE_PARAMETERS
 #define EPILOGUE_PARAMETERS
 #endif
@@ -36,41 +38,51 @@ typedef INDEX index_t;
 #define DIVISOR(name) uint name, uint name##_magic, uint name##_shift
 #define DIVIDE(i, name) ((mul_hi((uint)(i), name##_magic) + (uint)(i)) >> name##_shift)
 
-#define GEMM_A_PARAMETERS                                                                                    \
-  __global const float *restrict a, ulong a_offset, ulong a_batch, index_t a_m, index_t a_k, index_t a_outer, \
-      DIVISOR(a_block)
+// The three numbers of a divisor in a list (shared/numbers.h).
+#define DIVISOR_NUMBERS(NUMBER, name) NUMBER(uint, name) NUMBER(uint, name##_magic) NUMBER(uint, name##_shift)
+
+#define GEMM_A_NUMBERS(NUMBER)                                                             \
+  NUMBER(ulong, a_offset) NUMBER(ulong, a_batch) NUMBER(index_t, a_m) NUMBER(index_t, a_k) \
+  NUMBER(index_t, a_outer) DIVISOR_NUMBERS(NUMBER, a_block)
 
 #ifdef VOLUME
-#define DEPTH_PARAMETERS                                                                                              \
-  , DIVISOR(k_page), int k_depth, DIVISOR(n_page), int n_depth, int depth_shift, int depths, DIVISOR(depth_step)
+#define DEPTH_NUMBERS(NUMBER)                                                                               \
+  DIVISOR_NUMBERS(NUMBER, k_page) NUMBER(int, k_depth) DIVISOR_NUMBERS(NUMBER, n_page) NUMBER(int, n_depth) \
+  NUMBER(int, depth_shift) NUMBER(int, depths) DIVISOR_NUMBERS(NUMBER, depth_step)
 #else
-#define DEPTH_PARAMETERS
+#define DEPTH_NUMBERS(NUMBER)
 #endif
 
-#define GEMM_B_PARAMETERS                                                                                         \
-  __global const float *restrict b, ulong b_offset, ulong b_batch, index_t b_size, index_t b_k, index_t b_n,         \
-      DIVISOR(k_block), DIVISOR(k_line), index_t k_plane, int k_row, int k_column, DIVISOR(n_block), DIVISOR(n_line),               \
-      index_t n_plane, int n_row, int n_column, int row_shift, int column_shift, int rows, int columns,           \
-      DIVISOR(row_step), DIVISOR(column_step) DEPTH_PARAMETERS
+#define GEMM_B_NUMBERS(NUMBER)                                                                                     \
+  NUMBER(ulong, b_offset) NUMBER(ulong, b_batch) NUMBER(index_t, b_size) NUMBER(index_t, b_k) NUMBER(index_t, b_n) \
+  DIVISOR_NUMBERS(NUMBER, k_block) DIVISOR_NUMBERS(NUMBER, k_line) NUMBER(index_t, k_plane) NUMBER(int, k_row)     \
+  NUMBER(int, k_column) DIVISOR_NUMBERS(NUMBER, n_block) DIVISOR_NUMBERS(NUMBER, n_line) NUMBER(index_t, n_plane)  \
+  NUMBER(int, n_row) NUMBER(int, n_column) NUMBER(int, row_shift) NUMBER(int, column_shift) NUMBER(int, rows)      \
+  NUMBER(int, columns) DIVISOR_NUMBERS(NUMBER, row_step) DIVISOR_NUMBERS(NUMBER, column_step) DEPTH_NUMBERS(NUMBER)
 
 #ifdef C_STEPPED
-#define STEP_PARAMETERS \
-  , DIVISOR(c_page), DIVISOR(c_line), uint c_first, uint c_slice_step, uint c_row_step, uint c_column_step
+#define STEP_NUMBERS(NUMBER)                                                            \
+  DIVISOR_NUMBERS(NUMBER, c_page) DIVISOR_NUMBERS(NUMBER, c_line) NUMBER(uint, c_first) \
+  NUMBER(uint, c_slice_step) NUMBER(uint, c_row_step) NUMBER(uint, c_column_step)
 #else
-#define STEP_PARAMETERS
+#define STEP_NUMBERS(NUMBER)
 #endif
+
+#define GEMM_C_NUMBERS(NUMBER)                                                                 \
+  NUMBER(ulong, c_offset) NUMBER(ulong, c_batch) NUMBER(index_t, c_m) NUMBER(index_t, c_outer) \
+  DIVISOR_NUMBERS(NUMBER, c_block) STEP_NUMBERS(NUMBER)
+
+#define GEMM_NUMBERS(NUMBER)                                                                                \
+  NUMBER(uint, m_size) NUMBER(uint, n_size) NUMBER(uint, k_size) NUMBER(uint, k_part) NUMBER(uint, batches) \
+  GEMM_A_NUMBERS(NUMBER) GEMM_B_NUMBERS(NUMBER) GEMM_C_NUMBERS(NUMBER)
 
 #ifdef C_CHANNELS_LAST
-#define C_NUMBERS uint4
+#define C_ELEMENTS uint4
 #else
-#define C_NUMBERS float
+#define C_ELEMENTS float
 #endif
-#define GEMM_C_PARAMETERS \
-  __global C_NUMBERS *c, ulong c_offset, ulong c_batch, index_t c_m, index_t c_outer, DIVISOR(c_block) STEP_PARAMETERS
-
-#define GEMM_PARAMETERS                                                                                \
-  uint m_size, uint n_size, uint k_size, uint k_part, uint batches, GEMM_A_PARAMETERS, GEMM_B_PARAMETERS, \
-      GEMM_C_PARAMETERS
+// A kernel's parameters are these, its own memories, and a struct of GEMM_NUMBERS and its own numbers.
+#define GEMM_OPERANDS __global const float *restrict a, __global const float *restrict b, __global C_ELEMENTS *c
 
 // Where A(m, k) lies: A_ROW(m) + A_STEP(k).
 #if defined(A_PATCH)

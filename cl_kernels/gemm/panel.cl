@@ -5,8 +5,12 @@
 // 2·m_part·PANELS·COLUMNS·K FLOPs; reads PANELS·COLUMNS·K of B and m_part·K of A once. No local memory, no barrier.
 #include "gemm/panel_pack.h"
 
+#define PANEL_NUMBERS(NUMBER) GEMM_NUMBERS(NUMBER) NUMBER(uint, m_part)
+typedef struct { PANEL_NUMBERS(NUMBER_MEMBER) } panel_numbers;
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply(
-    GEMM_PARAMETERS, uint m_part EPILOGUE_PARAMETERS) {
+    GEMM_OPERANDS, const panel_numbers numbers EPILOGUE_PARAMETERS) {
+  PANEL_NUMBERS(NUMBER_CONSTANT)
   const uint n_begin = (uint)get_group_id(0) * (PANELS * COLUMNS), z = (uint)get_group_id(2);
   const uint m_begin = (uint)get_group_id(1) * m_part, m_end = min(m_size, m_begin + m_part);
   const uint part_number = z / batches, batch = z - part_number * batches;

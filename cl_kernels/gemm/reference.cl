@@ -3,7 +3,10 @@
 // With ROW_STEP it computes the last row and every so many before it.
 #include "gemm/operands.h"
 
-__kernel void gemm_reference_multiply(GEMM_PARAMETERS EPILOGUE_PARAMETERS) {
+typedef struct { GEMM_NUMBERS(NUMBER_MEMBER) } reference_numbers;
+
+__kernel void gemm_reference_multiply(GEMM_OPERANDS, const reference_numbers numbers EPILOGUE_PARAMETERS) {
+  GEMM_NUMBERS(NUMBER_CONSTANT)
   const uint n = (uint)get_global_id(0), z = (uint)get_global_id(2);
 #ifdef ROW_STEP
   const uint m = m_size - 1 - (uint)get_global_id(1) * ROW_STEP;

@@ -102,8 +102,12 @@ typedef union {
   float each[SUMS];
 } fragment_sums;
 
+#define WAVE_NUMBERS(NUMBER) GEMM_NUMBERS(NUMBER) TABLE_NUMBERS(NUMBER)
+typedef struct { WAVE_NUMBERS(NUMBER_MEMBER) } wave_numbers;
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) WAVE_ATTRIBUTE void gemm_wave_multiply(
-    GEMM_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
+    GEMM_OPERANDS TABLE_OPERANDS, const wave_numbers numbers EPILOGUE_PARAMETERS) {
+  WAVE_NUMBERS(NUMBER_CONSTANT)
   __local uint4 tiles[2 * TILE_CHUNKS];
 #ifdef EMULATED
   __local uint4 exchange[WAVES * EXCHANGE] __attribute__((aligned(32)));

@@ -3,12 +3,18 @@
 #ifndef CONCORD_NVIDIA_GEMM_EXACT_H
 #define CONCORD_NVIDIA_GEMM_EXACT_H
 
+#if RIGHT == MATRIX
+#define TABLE_FORMALS
+#else
+#define TABLE_FORMALS TABLE_OPERANDS, DIVISOR(place_block), int place_plane
+#endif
+
 // The sum of a part of k for C(m, n), one by one: an infinity splits into an infinity and NaN, so a sum with one is
 // NaN. n counts as C's columns do.
 static inline float exact_sum(uint m, uint n, uint tile_begin, uint tile_end, uint k_size, uint channel_tiles,
                               __global const float *a, index_t a_m, index_t a_k, index_t a_outer, DIVISOR(a_block),
                               __global const float *b, index_t b_k, index_t b_n, DIVISOR(k_block), uint n_size,
-                              uint tap_count, bool backward TABLE_PARAMETERS) {
+                              uint tap_count, bool backward TABLE_FORMALS) {
   float sum = 0.0f;
 #if RIGHT == IMAGE
   for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile) {

@@ -26,18 +26,21 @@
 #endif
 // DESCRIBE: the product's other operand lies in memory as the copy engine takes it; it is described along.
 #ifdef DESCRIBE
-#define DESCRIBE_PARAMETERS                                                                                   \
-  , __global const uint *restrict direct_map, __global const uint4 *restrict direct, ulong direct_offset,      \
-      __global uint *restrict direct_maps, ulong direct_maps_offset
+#define DESCRIBE_OPERANDS                                                            \
+  , __global const uint *restrict direct_map, __global const uint4 *restrict direct, \
+      __global uint *restrict direct_maps
+#define DESCRIBE_NUMBERS(NUMBER) NUMBER(ulong, direct_offset) NUMBER(ulong, direct_maps_offset)
 #define WRITE_DIRECT_MAP() write_map(direct_map, direct_maps + direct_maps_offset, direct + direct_offset)
 #else
-#define DESCRIBE_PARAMETERS
+#define DESCRIBE_OPERANDS
+#define DESCRIBE_NUMBERS(NUMBER)
 #define WRITE_DIRECT_MAP()
 #endif
 
 // With SCALED a line's values are packed with the scale of its batch and image or row.
 #if PRECISION == SCALED
-#define SCALE_PARAMETERS , __global const Mixture *restrict mixture, ulong mixture_offset, SCALE_OPERAND(packed)
+#define SCALE_OPERANDS , __global const Mixture *restrict mixture, SCALE_OPERAND(packed)
+#define ALL_SCALE_NUMBERS(NUMBER) NUMBER(ulong, mixture_offset) SCALE_NUMBERS(NUMBER, packed)
 #define BEGIN_SCALED()                                             \
   const bool is_mixed = is_mixed_product(mixture + mixture_offset); \
   packed_inverse += packed_inverse_offset;
@@ -49,14 +52,17 @@
     store_scaled(to, plane_blocks, values, reciprocal(inverse));                   \
   }
 #else
-#define SCALE_PARAMETERS
+#define SCALE_OPERANDS
+#define ALL_SCALE_NUMBERS(NUMBER)
 #define BEGIN_SCALED()
 #define STORE(to, values, batch, line) store_planes(to, plane_blocks, values);
 #endif
 
-#define MAP_PARAMETERS                                                                     \
-  __global const uint *restrict map, __global uint4 *restrict packed, ulong packed_offset, \
-      __global uint *restrict maps, ulong maps_offset SCALE_PARAMETERS DESCRIBE_PARAMETERS
+#define MAP_OPERANDS                                                  \
+  __global const uint *restrict map, __global uint4 *restrict packed, \
+      __global uint *restrict maps SCALE_OPERANDS DESCRIBE_OPERANDS
+#define MAP_NUMBERS(NUMBER) \
+  NUMBER(ulong, packed_offset) NUMBER(ulong, maps_offset) ALL_SCALE_NUMBERS(NUMBER) DESCRIBE_NUMBERS(NUMBER)
 #define BEGIN_PACKED()                                                              \
   packed += packed_offset;                                                          \
   BEGIN_SCALED()                                                                    \
@@ -66,14 +72,21 @@
   }
 
 // Of operands that lie as the copy engine takes them: nothing is packed.
-__kernel void planes_describe(MAP_PARAMETERS) { BEGIN_PACKED() }
+typedef struct { MAP_NUMBERS(NUMBER_MEMBER) } map_numbers;
+__kernel void planes_describe(MAP_OPERANDS, const map_numbers numbers) {
+  MAP_NUMBERS(NUMBER_CONSTANT)
+  BEGIN_PACKED()
+}
 
 // Rows whose k is adjacent in memory: (batch, row, k) from b_batch and row strides to (plane, batch, row, k in blocks, as
 // LINE_BLOCK says).
 // An item packs a block of a row. VECTOR: blocks are aligned to 16 bytes.
-__kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global const float *restrict source,
-                               ulong source_offset, ulong batch_stride, ulong row_stride, ulong plane_blocks,
-                               MAP_PARAMETERS) {
+#define ROW_NUMBERS(NUMBER)                                                                 \
+  NUMBER(uint, rows) NUMBER(uint, k_size) NUMBER(uint, blocks) NUMBER(ulong, source_offset) \
+  NUMBER(ulong, batch_stride) NUMBER(ulong, row_stride) NUMBER(ulong, plane_blocks) MAP_NUMBERS(NUMBER)
+typedef struct { ROW_NUMBERS(NUMBER_MEMBER) } row_numbers;
+__kernel void planes_pack_rows(__global const float *restrict source, MAP_OPERANDS, const row_numbers numbers) {
+  ROW_NUMBERS(NUMBER_CONSTANT)
   const uint block = (uint)get_global_id(0), row = (uint)get_global_id(1), batch = (uint)get_global_id(2);
   BEGIN_PACKED()
   if (block >= blocks || row >= rows) return;
@@ -101,9 +114,14 @@ __kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global con
 #define SIDE 64
 #define TURN_THREADS 256
 #define PITCH (SIDE + 1)
+#define TURN_NUMBERS(NUMBER)                                                                  \
+  NUMBER(uint, i_size) NUMBER(uint, j_size) NUMBER(uint, blocks) NUMBER(ulong, source_offset) \
+  NUMBER(ulong, batch_stride) NUMBER(ulong, j_stride) DIVISOR_NUMBERS(NUMBER, run)            \
+  NUMBER(ulong, run_stride) NUMBER(ulong, plane_blocks) MAP_NUMBERS(NUMBER)
+typedef struct { TURN_NUMBERS(NUMBER_MEMBER) } turn_numbers;
 __kernel __attribute__((reqd_work_group_size(TURN_THREADS, 1, 1))) void planes_pack_turned(
-    uint i_size, uint j_size, uint blocks, __global const float *restrict source, ulong source_offset, ulong batch_stride,
-    ulong j_stride, DIVISOR(run), ulong run_stride, ulong plane_blocks, MAP_PARAMETERS) {
+    __global const float *restrict source, MAP_OPERANDS, const turn_numbers numbers) {
+  TURN_NUMBERS(NUMBER_CONSTANT)
   __local float square[SIDE * PITCH];
   const uint t = (uint)get_local_id(0), batch = (uint)get_global_id(2);
   const uint i_begin = (uint)get_group_id(0) * SIDE, j_begin = (uint)get_group_id(1) * SIDE;
@@ -132,8 +150,12 @@ __kernel __attribute__((reqd_work_group_size(TURN_THREADS, 1, 1))) void planes_p
 
 // Filters: A(m, channel·taps + tap) to (plane, batch, m, tap, channel in `blocks` blocks), zeros from `channels` on; with
 // `backward`, taps from last to first. An item packs a block.
-__kernel void planes_pack_filters(uint m_size, uint channels, uint taps, uint backward, uint blocks, GEMM_A_PARAMETERS,
-                                  ulong plane_blocks, MAP_PARAMETERS) {
+#define FILTER_NUMBERS(NUMBER)                                                                               \
+  NUMBER(uint, m_size) NUMBER(uint, channels) NUMBER(uint, taps) NUMBER(uint, backward) NUMBER(uint, blocks) \
+  GEMM_A_NUMBERS(NUMBER) NUMBER(ulong, plane_blocks) MAP_NUMBERS(NUMBER)
+typedef struct { FILTER_NUMBERS(NUMBER_MEMBER) } filter_numbers;
+__kernel void planes_pack_filters(__global const float *restrict a, MAP_OPERANDS, const filter_numbers numbers) {
+  FILTER_NUMBERS(NUMBER_CONSTANT)
   const uint i = (uint)get_global_id(0), m = (uint)get_global_id(1), batch = (uint)get_global_id(2);
   BEGIN_PACKED()
   if (i >= taps * blocks) return;

@@ -43,11 +43,13 @@
 #define LOCAL_BYTES (STAGES * STAGE_PLANES * (R_PLANE + Q_PLANE))
 #if PRECISION == SCALED
 #define STAGE_PLANES FP16_PLANES
-#define SCALE_PARAMETERS \
-  , __global const Mixture *restrict mixture, ulong mixture_offset, SCALE_OPERAND(left), SCALE_OPERAND(right)
+#define SCALE_OPERANDS , __global const Mixture *restrict mixture, SCALE_OPERAND(left), SCALE_OPERAND(right)
+#define ALL_SCALE_NUMBERS(NUMBER) \
+  NUMBER(ulong, mixture_offset) SCALE_NUMBERS(NUMBER, left) SCALE_NUMBERS(NUMBER, right)
 #else
 #define STAGE_PLANES PLANES
-#define SCALE_PARAMETERS
+#define SCALE_OPERANDS
+#define ALL_SCALE_NUMBERS(NUMBER)
 #endif
 #define MAP_BYTES 128
 #define SUMS (TILE_Q / 2)  // of an item
@@ -81,10 +83,16 @@ static inline void turn_quad(float values[4][2], uint quad) {
 #include "gemm/hopper/exact.h"
 #endif
 
+#define TMA_NUMBERS(NUMBER)                                                                     \
+  GEMM_NUMBERS(NUMBER) NUMBER(ulong, maps_offset) NUMBER(uint, tiles_r) NUMBER(uint, tiles_k)   \
+  NUMBER(uint, part_tiles) NUMBER(uint, works) NUMBER(uint, channel_tiles) NUMBER(uint, images) \
+  ALL_SCALE_NUMBERS(NUMBER) TABLE_NUMBERS(NUMBER)
+typedef struct { TMA_NUMBERS(NUMBER_MEMBER) } tma_numbers;
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_multiply(
-    GEMM_PARAMETERS, __global const uchar *restrict maps, ulong maps_offset, uint tiles_r, uint tiles_k,
-    uint part_tiles, uint works, uint channel_tiles,
-    uint images SCALE_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
+    GEMM_OPERANDS, __global const uchar *restrict maps SCALE_OPERANDS TABLE_OPERANDS,
+    const tma_numbers numbers EPILOGUE_PARAMETERS) {
+  TMA_NUMBERS(NUMBER_CONSTANT)
   __local uint4 tiles[LOCAL_BYTES / 16] __attribute__((aligned(1024)));
 #ifndef C_CHANNELS_LAST
   __local float staging[STAGED_NUMBERS] __attribute__((aligned(16)));

@@ -63,8 +63,13 @@
 // A matrix descriptor of packed 8 x 16 byte blocks at `address`: neighbours along k are 16·TILE_Q bytes apart, along Q 128.
 #define DESCRIPTOR(address) (((ulong)((address)&0x3ffff) >> 4) | ((ulong)TILE_Q << 16) | (8ul << 32))
 
+#define WGMMA_NUMBERS(NUMBER) GEMM_NUMBERS(NUMBER) NUMBER(ulong, packed_offset) TABLE_NUMBERS(NUMBER)
+typedef struct { WGMMA_NUMBERS(NUMBER_MEMBER) } wgmma_numbers;
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_multiply(
-    GEMM_PARAMETERS, __global const uint4 *restrict packed, ulong packed_offset TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
+    GEMM_OPERANDS, __global const uint4 *restrict packed TABLE_OPERANDS,
+    const wgmma_numbers numbers EPILOGUE_PARAMETERS) {
+  WGMMA_NUMBERS(NUMBER_CONSTANT)
   __local uint4 tiles[STAGES * STAGE_BYTES / 16] __attribute__((aligned(128)));
   const uint t = (uint)get_local_id(0), lane = t & 31, z = (uint)get_group_id(2);
   const uint quad = lane & 3, warp_row = (t >> 5) * 16 + (lane >> 2);

@@ -171,15 +171,16 @@ Stage fill_stage(Context& context, const ops::ConvSizes& s, const PhaseList& pha
   const std::int64_t count = is_cpu ? s.w : 1;
   const std::size_t items = size(s.src_plane() / count);
   const std::size_t width = is_cpu ? 1 : std::min<std::size_t>(64, context.limits().max_work_group);
-  std::vector<Argument> arguments{static_cast<std::uint32_t>(s.src_plane()), static_cast<std::uint32_t>(count),
-                                  static_cast<std::uint32_t>(s.options.groups)};
-  add_divisor(arguments, s.h * s.w);
-  add_divisor(arguments, s.w);
-  arguments.emplace_back(static_cast<std::uint32_t>(s.d));
-  arguments.emplace_back(static_cast<std::uint32_t>(s.h));
-  arguments.emplace_back(constant_table<std::uint8_t>(context, reached_places(s, phases)));
+  std::vector<Argument> packed{static_cast<std::uint32_t>(s.src_plane()), static_cast<std::uint32_t>(count),
+                               static_cast<std::uint32_t>(s.options.groups)};
+  add_divisor(packed, s.h * s.w);
+  add_divisor(packed, s.w);
+  packed.emplace_back(static_cast<std::uint32_t>(s.d));
+  packed.emplace_back(static_cast<std::uint32_t>(s.h));
+  packed.emplace_back(constant_table<std::uint8_t>(context, reached_places(s, phases)));
   const std::vector<Argument> place = gemm_result_arguments(result);
-  arguments.insert(arguments.end(), place.begin(), place.end());
+  packed.insert(packed.end(), place.begin(), place.end());
+  std::vector<Argument> arguments{PackedArguments{std::move(packed)}};
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
   return {context.program_from(epilogue.text + kernel_source("conv/polyphase.cl"), {gemm_index_definition(result)}),
           "conv_polyphase_fill",

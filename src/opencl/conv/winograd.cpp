@@ -89,14 +89,13 @@ Stage results_stage(Context& context, const Pass& pass, const Plan& plan, const 
   Gemm result;
   result.c = {output(0), 0, plane, plane, pass.m * plane};
   result.largest = tiles.n * pass.m * plane;
-  std::vector<Argument> arguments{workspace(plan.products),
-                                  static_cast<std::uint32_t>(winograd_point_stride(pass.m * slice.pitch))};
-  add_winograd_tiles(arguments, tiles, slice);
-  for (const std::int64_t value : {tiles.rows, tiles.columns}) {
-    arguments.emplace_back(static_cast<std::uint32_t>(value));
-  }
+  std::vector<Argument> packed{workspace(plan.products),
+                               static_cast<std::uint32_t>(winograd_point_stride(pass.m * slice.pitch))};
+  add_winograd_tiles(packed, tiles, slice);
+  for (const std::int64_t value : {tiles.rows, tiles.columns}) packed.emplace_back(static_cast<std::uint32_t>(value));
   const std::vector<Argument> place = gemm_result_arguments(result);
-  arguments.insert(arguments.end(), place.begin(), place.end());
+  packed.insert(packed.end(), place.begin(), place.end());
+  std::vector<Argument> arguments{PackedArguments{std::move(packed)}};
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
   const PendingProgram program =
       context.program_from(epilogue.text + kernel_source("conv/winograd.cl"),

@@ -81,8 +81,8 @@ Stage winograd_points_stage(Context& context, const std::string& function, const
   for (const std::int64_t value : {image.rows, image.columns, image.first_row, image.first_column}) {
     arguments.emplace_back(static_cast<std::int32_t>(value));
   }
-  return winograd_stage(context, context.program("conv/winograd.cl", {"INDEX=int"}), function, std::move(arguments),
-                        slice.pitch, image.channels);
+  return winograd_stage(context, context.program("conv/winograd.cl", {"INDEX=int"}), function,
+                        {PackedArguments{std::move(arguments)}}, slice.pitch, image.channels);
 }
 
 Stage winograd_stage(const Context& context, PendingProgram program, std::string function,

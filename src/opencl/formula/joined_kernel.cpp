@@ -23,9 +23,9 @@ void append(std::vector<StagedKernel::AnyStage>& stages, const Kernel& kernel, c
   for (StagedKernel::AnyStage any : staged->stages()) {
     auto* const stage = std::get_if<Stage>(&any);
     CONCORD_CHECK(stage != nullptr, NotSupported, "{} calls a library", kernel.name());
-    for (Argument& argument : stage->arguments) {
+    for_each_argument(stage->arguments, [&](Argument& argument) {
       if (auto* const buffer = std::get_if<BufferArgument>(&argument)) change(*buffer);
-    }
+    });
     stages.push_back(std::move(any));
   }
 }

@@ -160,8 +160,9 @@ std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::
   partial.is_channels_last = gemm.c.is_channels_last;
   add_result(list, parts > 1 ? partial : gemm.c);
   list.add(extra);
-  if (parts == 1) list.add(gemm.epilogue.arguments);
-  return list.take();
+  std::vector<Argument> arguments{PackedArguments{list.take()}};
+  if (parts == 1) arguments.insert(arguments.end(), gemm.epilogue.arguments.begin(), gemm.epilogue.arguments.end());
+  return arguments;
 }
 
 std::vector<Argument> gemm_left_arguments(const Gemm& gemm) {
@@ -198,7 +199,8 @@ Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts)
   list.count(parts);
   list.buffer(gemm.c.is_channels_last ? workspace(gemm.before_bytes, 16) : workspace(gemm.before_bytes));
   add_result(list, gemm.c);
-  list.add(gemm.epilogue.arguments);
+  std::vector<Argument> arguments{PackedArguments{list.take()}};
+  arguments.insert(arguments.end(), gemm.epilogue.arguments.begin(), gemm.epilogue.arguments.end());
   std::vector<std::string> definitions{gemm_index_definition(gemm)};
   define_result(definitions, gemm.c);
   add_numbers(context, gemm, definitions);
@@ -211,13 +213,13 @@ Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts)
   if (gemm.c.is_channels_last) {
     return {program,
             "gemm_combine_blocks",
-            list.take(),
+            std::move(arguments),
             {in_groups(gemm.m * gemm.n / ChannelsLast::kBlock), 1, 1},
             {width, 1, 1}};
   }
   return {program,
           "gemm_combine_parts",
-          list.take(),
+          std::move(arguments),
           {in_groups(gemm.n), static_cast<std::size_t>(gemm.m), static_cast<std::size_t>(gemm.batch)},
           {width, 1, 1}};
 }

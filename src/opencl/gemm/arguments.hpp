@@ -13,11 +13,12 @@
 namespace concord::opencl {
 
 [[nodiscard]] std::vector<std::string> gemm_definitions(const Gemm& gemm);
-/// The arguments GEMM_PARAMETERS, `extra`, and the epilogue's. When k is split into `parts` of `k_part`, C is the
-/// workspace and the kernel applies no epilogue: gemm_combine follows.
+/// GEMM_OPERANDS, GEMM_NUMBERS and `extra` as packed arguments, and the epilogue's arguments. When k is split into
+/// `parts` of `k_part`, C is the workspace and the kernel applies no epilogue: gemm_combine follows.
 [[nodiscard]] std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::int64_t k_part,
                                                    const std::vector<Argument>& extra = {});
-/// GEMM_A_PARAMETERS and GEMM_C_PARAMETERS separately, and the definition of their index type.
+/// What GEMM_A_NUMBERS and GEMM_C_NUMBERS are of, for a list of packed arguments, and the definition of their index
+/// type.
 [[nodiscard]] std::vector<Argument> gemm_left_arguments(const Gemm& gemm);
 [[nodiscard]] std::vector<Argument> gemm_result_arguments(const Gemm& gemm);
 [[nodiscard]] std::string gemm_index_definition(const Gemm& gemm);

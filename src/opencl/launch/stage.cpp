@@ -2,7 +2,9 @@
 #include "concord/opencl/launch/stage.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
+#include <utility>
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/driver/handle.hpp"
@@ -76,7 +78,30 @@ struct Operands {
   }
 };
 
-/// Sets the arguments of one kernel in order; a buffer takes two places.
+/// The members of the struct that PackedArguments describes.
+class PackedNumbers {
+ public:
+  template <class Number>
+  void add(Number number) {
+    const auto raw = std::bit_cast<std::array<std::byte, sizeof(Number)>>(number);
+    pad_to(sizeof raw);
+    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
+    largest_ = std::max(largest_, sizeof raw);
+  }
+  [[nodiscard]] std::vector<std::byte> take() {
+    pad_to(largest_);
+    return std::move(bytes_);
+  }
+
+ private:
+  void pad_to(std::size_t size) { bytes_.resize((bytes_.size() + size - 1) / size * size); }
+
+  std::vector<std::byte> bytes_;
+  std::size_t largest_ = 1;
+};
+
+/// Sets the arguments of one kernel in order; a buffer takes two places, packed ones as many as they have memories, and
+/// one more.
 class ArgumentSetter {
  public:
   ArgumentSetter(cl_kernel kernel, const Operands& operands, const std::string& function, const std::string& device)
@@ -87,27 +112,45 @@ class ArgumentSetter {
     const std::size_t bytes = operand.offset + argument.extra_bytes;
     CONCORD_CHECK(bytes % argument.element_size == 0, DeviceError,
                   "{}: operand offset {} is not a multiple of {} bytes", function_, bytes, argument.element_size);
-    (*this)(memory_of(operand.buffer));
+    set(memory_of(operand.buffer));
     (*this)(cl_ulong{bytes / argument.element_size});
   }
   void operator()(const KeptArgument& argument) {
-    (*this)(operands_.kept.at(argument.bytes.get())->memory());
+    set(operands_.kept.at(argument.bytes.get())->memory());
     (*this)(cl_ulong{argument.offset / argument.element_size});
   }
-  void operator()(const std::shared_ptr<const OpenClBuffer>& table) { (*this)(table->memory()); }
-  template <class Value>
-  void operator()(const Value& value) {
-    const cl_int status = clSetKernelArg(kernel_, next_, sizeof value, &value);
+  void operator()(const std::shared_ptr<const OpenClBuffer>& table) { set(table->memory()); }
+  void operator()(const PackedArguments& packed) {
+    PackedNumbers numbers;
+    PackedNumbers* const outer = std::exchange(packed_, &numbers);
+    for (const Argument& argument : packed.list) std::visit(*this, argument);
+    packed_ = outer;
+    const std::vector<std::byte> bytes = numbers.take();
+    set(bytes.size(), bytes.data());
+  }
+  template <class Number>
+  void operator()(const Number& number) {
+    if (packed_ != nullptr) {
+      packed_->add(number);
+    } else {
+      set(sizeof number, &number);
+    }
+  }
+
+ private:
+  void set(cl_mem memory) { set(sizeof memory, &memory); }
+  void set(std::size_t bytes, const void* value) {
+    const cl_int status = clSetKernelArg(kernel_, next_, bytes, value);
     if (status != CL_SUCCESS) check(status, fmt::format("setting argument {} of {}", next_, function_), device_);
     ++next_;
   }
 
- private:
   cl_kernel kernel_;
   const Operands& operands_;
   const std::string& function_;
   const std::string& device_;
   cl_uint next_ = 0;
+  PackedNumbers* packed_ = nullptr;  // where numbers go, if not to arguments of their own
 };
 
 /// A kernel object with its arguments set, or a library call.
@@ -155,15 +198,15 @@ class StagedLaunch final : public Launch {
 
  private:
   void allocate_kept(const Stage& stage) {
-    for (const Argument& argument : stage.arguments) {
+    for_each_argument(stage.arguments, [&](const Argument& argument) {
       const auto* const kept = std::get_if<KeptArgument>(&argument);
-      if (kept == nullptr || operands_.kept.contains(kept->bytes.get())) continue;
+      if (kept == nullptr || operands_.kept.contains(kept->bytes.get())) return;
       cl_int status = CL_SUCCESS;
       MemoryHandle memory(clCreateBuffer(context_.context().get(), CL_MEM_READ_WRITE, *kept->bytes, nullptr, &status));
       check_allocation(status, "clCreateBuffer", context_.name());
       operands_.kept.emplace(kept->bytes.get(),
                              std::make_unique<OpenClBuffer>(std::move(memory), *kept->bytes, context_.accounting()));
-    }
+    });
   }
 
   KernelHandle bind(const Stage& stage) const {

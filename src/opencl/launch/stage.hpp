@@ -52,9 +52,33 @@ struct KeptArgument {
   return {std::move(argument.bytes), element_size, argument.offset + bytes};
 }
 
-/// An operand, kept memory, a number, or a table of the kernel's own (a plain `__global` pointer).
+struct PackedArguments;
+
+/// An operand, kept memory, a number, a table of the kernel's own (a plain `__global` pointer), or several of these.
 using Argument = std::variant<BufferArgument, KeptArgument, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t,
-                              float, std::shared_ptr<const OpenClBuffer>>;
+                              float, std::shared_ptr<const OpenClBuffer>, PackedArguments>;
+
+/// Arguments whose numbers are one argument, for kernels with many: a launch costs the host time for each argument of
+/// the kernel, whatever its size. A kernel receives the memory of each buffer and table of the list, in order, as
+/// `__global T* p`, and then a struct by value. Its members are the numbers and the offsets of buffers, in the order of
+/// the list, each aligned to its own size, 4 or 8 bytes. The struct's size is a multiple of its largest member's
+/// (cl_kernels/shared/numbers.h). The list is not empty, and has a number or a buffer.
+struct PackedArguments {
+  std::vector<Argument> list;
+};
+
+/// Calls `visit` with every argument of `arguments` (a vector of Argument), and for packed ones with each of their
+/// list.
+template <class Arguments, class Visit>
+void for_each_argument(Arguments& arguments, const Visit& visit) {
+  for (auto& argument : arguments) {
+    if (auto* const packed = std::get_if<PackedArguments>(&argument)) {
+      for_each_argument(packed->list, visit);
+    } else {
+      visit(argument);
+    }
+  }
+}
 
 /// One kernel launch. With local = {0, 0, 0} StagedKernel chooses the work-group, for kernels that do not depend on its
 /// size; otherwise each global size is a multiple of its local size. A stage with a global size of 0 is skipped.

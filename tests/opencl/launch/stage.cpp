@@ -1,9 +1,12 @@
-// Bound launches: stages that run once, and the memory that they keep for themselves.
+// Bound launches: stages that run once, the memory that they keep for themselves, and packed arguments.
 #include "concord/opencl/launch/stage.hpp"
 
+#include <bit>
+#include <limits>
 #include <numeric>
 
 #include "concord/opencl/launch/constant_table.hpp"
+#include "concord/opencl/program/source.hpp"
 #include "opencl/context_of.hpp"
 #include "opencl/opencl_test.hpp"
 
@@ -105,6 +108,46 @@ TEST_CASE("a stage that runs once does so for each bound launch", "[opencl][laun
     CHECK(operands.read() == expected(8, 5));
     second->enqueue();
     CHECK(operands.read() == expected(8, 40));
+  }
+}
+
+TEST_CASE("packed arguments reach a kernel as memories and one struct", "[opencl][launch]") {
+  // Numbers of 4 and of 8 bytes in turn, so that the struct has gaps.
+  constexpr const char* kPacked = R"cl(
+#define PACKED_NUMBERS(NUMBER)                                                                         \
+  NUMBER(int, small) NUMBER(ulong, src_offset) NUMBER(uint, count) NUMBER(long, large) NUMBER(float, real) \
+  NUMBER(ulong, dst_offset) NUMBER(ulong, huge) NUMBER(ulong, kept_offset) NUMBER(uint, last)
+typedef struct { PACKED_NUMBERS(NUMBER_MEMBER) } packed_numbers;
+__kernel void packed(__global const long *src, __global const long *table, __global long *dst, __global long *kept,
+                     const packed_numbers numbers, uint beside) {
+  PACKED_NUMBERS(NUMBER_CONSTANT)
+  const long values[10] = {small, src[src_offset], count, large, as_int(real), table[1], (long)huge, last, beside,
+                           (long)kept_offset};
+  for (int i = 0; i < 10; ++i) dst[dst_offset + i] = values[i];
+  kept[kept_offset] = 0;
+}
+)cl";
+  for (const DevicePtr& device : opencl_devices()) {
+    INFO(device->info().id);
+    Context& context = context_of(device);
+    const std::vector<std::int64_t> table{7, 8}, src{0, 0, 11};
+    constexpr std::size_t kBytes = sizeof(std::int64_t);
+    const PackedArguments packed{{std::int32_t{-3}, input(0, kBytes), std::uint32_t{4000000000U},
+                                  std::int64_t{-5000000000}, constant_table<std::int64_t>(context, table), 1.5F,
+                                  output(0, kBytes), std::uint64_t{1} << 63U, further(kept(4 * kBytes), kBytes, kBytes),
+                                  std::uint32_t{9}}};
+    const StagedKernel kernel(
+        context, "packed",
+        {Stage{
+            context.program_from(kernel_source("shared/numbers.h") + kPacked), "packed", {packed, std::uint32_t{12}}}});
+    const BufferPtr from = device->allocate(src.size() * kBytes), to = device->allocate(12 * kBytes);
+    device->write(*from, 0, std::as_bytes(std::span(src)));
+    const Operand input_at{from.get(), 2 * kBytes}, output_at{to.get(), kBytes};
+    kernel.bind({&input_at, 1}, {&output_at, 1}, {})->enqueue();
+    std::vector<std::int64_t> values(10);
+    device->read(*to, kBytes, std::as_writable_bytes(std::span(values)));
+    CHECK(values == std::vector<std::int64_t>{-3, 11, 4000000000, -5000000000, std::bit_cast<std::int32_t>(1.5F), 8,
+                                              std::numeric_limits<std::int64_t>::min(), 9, 12, 1});
   }
 }
 

@@ -80,7 +80,7 @@ class Packer {
     add_target(arguments, maps, to);
     return {program(std::move(definitions)),
             "planes_pack_rows",
-            std::move(arguments),
+            {PackedArguments{std::move(arguments)}},
             {divide_up(size(blocks), kWidth) * kWidth, divide_up(size(rows), kHeight) * kHeight, size(gemm_.batch)},
             {kWidth, kHeight, 1}};
   }
@@ -109,7 +109,7 @@ class Packer {
     add_target(arguments, maps, to);
     return {program(to.definitions()),
             "planes_pack_turned",
-            std::move(arguments),
+            {PackedArguments{std::move(arguments)}},
             {size(divide_up(from.i, kSide) * kPackThreads), size(divide_up(from.j, kSide)), size(gemm_.batch)},
             {size(kPackThreads), 1, 1}};
   }
@@ -120,7 +120,7 @@ class Packer {
     add_target(arguments, operand.maps, {0, blocks_of(operand.operand), operand.to, {}});
     return {.program = program({}),
             .function = "planes_describe",
-            .arguments = std::move(arguments),
+            .arguments = {PackedArguments{std::move(arguments)}},
             .global = {1, 1, 1},
             .local = {1, 1, 1},
             .once = true};
@@ -140,7 +140,7 @@ class Packer {
     constexpr std::size_t kWidth = 64;
     return {program(std::move(definitions)),
             "planes_pack_filters",
-            std::move(arguments),
+            {PackedArguments{std::move(arguments)}},
             {(size(form.taps * tap_blocks) + kWidth - 1) / kWidth * kWidth, size(gemm_.m), size(gemm_.batch)},
             {kWidth, 1, 1}};
   }

@@ -67,7 +67,7 @@ std::unique_ptr<Kernel> prepare_wgmma_tile(Context& context, const Gemm& gemm, c
   arguments.emplace_back(place);
   packed.before.push_back({gemm_program(context, gemm, "gemm/hopper/wgmma_pack.cl", false, {width, precision}),
                            "gemm_wgmma_pack",
-                           std::move(arguments),
+                           {PackedArguments{std::move(arguments)}},
                            {size(tiles_q * wgmma.tile.m), size(tiles_k * kTileK / packed_at_once), size(gemm.batch)},
                            {size(kPackers), 1, 1}});
 

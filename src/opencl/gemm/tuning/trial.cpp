@@ -91,7 +91,7 @@ std::vector<InputNeed> input_needs(const Gemm& gemm) {
   const float factor = 2 / std::sqrt(static_cast<float>(gemm.k));
   for (const Argument& argument : gemm.epilogue.arguments) need(argument, gemm.largest, 0.5F, 1.5F);
   for (const Stage& stage : gemm.before) {
-    for (const Argument& argument : stage.arguments) need(argument, gemm.largest, -1, 1);
+    for_each_argument(stage.arguments, [&](const Argument& argument) { need(argument, gemm.largest, -1, 1); });
   }
   InputNeed* const left = need(gemm.a.buffer, left_elements(gemm), -1, 1);
   if (left != nullptr && gemm.a.is_channels_last) left->number = storage_number(gemm.precision);

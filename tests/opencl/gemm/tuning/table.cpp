@@ -2,7 +2,9 @@
 #include "concord/opencl/gemm/tuning/table.hpp"
 
 #include <functional>
+#include <nlohmann/json.hpp>
 
+#include "concord/core/platform.hpp"
 #include "concord/opencl/device.hpp"
 #include "concord/opencl/driver/limits.hpp"
 #include "files.hpp"
@@ -117,15 +119,33 @@ TEST_CASE("a tuning table comes back from its file, for its own device alone", "
   CHECK(left->outdated == kEntries.size() - 1);
 }
 
-TEST_CASE("a tuning table from before the kernel files moved holds", "[opencl][tuning]") {
+TEST_CASE("a tuning table from before the kernels changed without their times holds", "[opencl][tuning]") {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder / "table.json";
-  write_tuning(file, kOrigin, kEntries);
-  std::string text = content_of(file);
-  const std::string digest = opencl::kernel_digests().at("tiled");
-  text.replace(text.find(digest), digest.size(), "78990084");  // of tiled, as it was written then
-  write_file(file, text);
-  CHECK(opencl::read_tuning(file, kOrigin).value().entries == kEntries);
+  for (const char* earlier : {"78990084", "b9e50fe1"}) {  // of tiled
+    write_tuning(file, kOrigin, kEntries);
+    std::string text = content_of(file);
+    const std::string digest = opencl::kernel_digests().at("tiled");
+    text.replace(text.find(digest), digest.size(), earlier);
+    write_file(file, text);
+    CHECK(opencl::read_tuning(file, kOrigin).value().entries == kEntries);
+  }
+}
+
+TEST_CASE("the tuning tables beside the library hold for its kernels", "[opencl][tuning]") {
+  const std::filesystem::path folder = shared_data_directory() / "tuning";
+  std::size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    INFO(file.path().string());
+    const auto json = nlohmann::json::parse(content_of(file.path()));
+    const TuningOrigin origin{json["device"], json["driver"], json["compute_units"], json["kind"]};
+    const auto table = opencl::read_tuning(file.path(), origin);
+    REQUIRE(table.has_value());
+    CHECK(table->entries.size() == json["products"].size());
+    CHECK(table->outdated == 0);
+    ++files;
+  }
+  CHECK(files > 0);
 }
 
 TEST_CASE("a damaged tuning table says what is wrong with it", "[opencl][tuning]") {
