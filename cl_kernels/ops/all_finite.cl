@@ -1,12 +1,17 @@
-// AllFinite. The host puts in front:
+// AllFinite: dst is 1 where every element of all members is finite, else 0. The host puts in front:
 //   MEMBERS             the parameters of all members: src<m>, its offset, its elements and the work-group that ends it
 //   MEMBER              sets src, n and begin, its first work-group, to those of the work-group's member
 //   CHUNK               elements that a work-group reads; LOCAL its items
-// A work-group writes 1 when it has met a value that is not finite: parts[first + group]. all_finite_join reads them.
+// Each of the `total` work-groups of all launches adds to the word `progress` once: 1 to the low half, which counts the
+// groups, and 1 to the high half where the group has met a bad value. The group that completes the count writes dst and
+// sets the word to 0, which it is between runs. 4 bytes an element.
 #define IS_BAD(bits) (((bits) & 0x7fffffffu) >= 0x7f800000u)
 
-__kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void all_finite_parts(
-    MEMBERS, __global uint* restrict parts, const ulong parts_offset, const uint first) {
+__kernel void all_finite_begin(__global uint *progress, ulong progress_offset) { progress[progress_offset] = 0; }
+
+__kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void all_finite_groups(
+    MEMBERS, volatile __global uint* progress, const ulong progress_offset, __global float* restrict dst,
+    const ulong dst_offset, const uint total) {
   const uint group = (uint)get_group_id(0);
   __global const uint* src;
   ulong n;
@@ -16,7 +21,6 @@ __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void all_finite_part
   uint bad = 0;
 #if LOCAL == 1
   for (ulong i = from; i < end; ++i) bad |= IS_BAD(src[i]);
-  parts[parts_offset + first + group] = bad;
 #else
   __local int found;
   if (get_local_id(0) == 0) found = 0;
@@ -24,23 +28,11 @@ __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void all_finite_part
   for (ulong i = from + get_local_id(0); i < end; i += LOCAL) bad |= IS_BAD(src[i]);
   if (bad) atomic_or(&found, 1);
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (get_local_id(0) == 0) parts[parts_offset + first + group] = (uint)found;
+  if (get_local_id(0) != 0) return;
+  bad = (uint)found;
 #endif
-}
-
-__kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void all_finite_join(
-    __global const uint* restrict parts, const ulong parts_offset, __global float* restrict dst, const ulong dst_offset,
-    const uint count) {
-  uint bad = 0;
-  for (uint i = (uint)get_local_id(0); i < count; i += LOCAL) bad |= parts[parts_offset + i];
-#if LOCAL == 1
-  dst[dst_offset] = bad ? 0.0f : 1.0f;
-#else
-  __local int found;
-  if (get_local_id(0) == 0) found = 0;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (bad) atomic_or(&found, 1);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (get_local_id(0) == 0) dst[dst_offset] = found ? 0.0f : 1.0f;
-#endif
+  const uint own = bad << 16 | 1u, now = atomic_add(progress + progress_offset, own) + own;
+  if ((now & 0xffffu) != total) return;
+  dst[dst_offset] = now >> 16 ? 0.0f : 1.0f;
+  atomic_xchg(progress + progress_offset, 0u);
 }

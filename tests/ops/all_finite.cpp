@@ -51,3 +51,22 @@ TEST_CASE("one element that is not finite is found among any number of tensors",
     }
   }
 }
+
+TEST_CASE("tensors without elements are finite", "[ops]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Graph graph;
+    const Value none = graph.input("none", {DType::f32, {0, 3}}), some = graph.input("some", {DType::f32, {5}});
+    const std::vector<Value> all{all_finite({none}, {"none"}), all_finite({none, some, none}, {"a", "b", "c"})};
+    Program program = compile(graph, all, std::make_shared<Variables>(device, 0));
+    program.write("none", Tensor(DType::f32, {0, 3}));
+    for (const float value : {1.0F, INFINITY, 0.0F}) {
+      Tensor values(DType::f32, {5});
+      values.values<float>()[4] = value;
+      program.write("some", values);
+      program.run();
+      CHECK(program.read(all[0]).values<float>()[0] == 1);
+      CHECK(program.read(all[1]).values<float>()[0] == (std::isfinite(value) ? 1.0F : 0.0F));
+    }
+  }
+}

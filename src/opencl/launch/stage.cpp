@@ -182,8 +182,10 @@ class StagedLaunch final : public Launch {
   }
 
   void enqueue() override {
+    // A run that fails half-way leaves kept memory in any state: the next one runs the stages of `once` again.
+    const bool is_begun = std::exchange(has_run_, false);
     for (const BoundStage& stage : stages_) {
-      if (stage.once && has_run_) continue;
+      if (stage.once && is_begun) continue;
       if (stage.library.call) {
         stage.library.call(operands_.inputs, operands_.outputs, operands_.workspace);
         continue;

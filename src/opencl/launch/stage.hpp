@@ -88,7 +88,8 @@ struct Stage {
   std::vector<Argument> arguments;
   std::array<std::size_t, 3> global{1, 1, 1};
   std::array<std::size_t, 3> local{0, 0, 0};
-  bool once = false;  // runs the first time that a bound launch is enqueued: it writes only kept memory
+  /// Runs when a bound launch is first enqueued, and after an enqueueing that failed. It writes only kept memory.
+  bool once = false;
 };
 
 /// A library call (CLBlast) as a stage: run at enqueue with the bound operands. It enqueues on Context::queue() and may

@@ -148,6 +148,29 @@ __kernel void packed(__global const long *src, __global const long *table, __glo
     device->read(*to, kBytes, std::as_writable_bytes(std::span(values)));
     CHECK(values == std::vector<std::int64_t>{-3, 11, 4000000000, -5000000000, std::bit_cast<std::int32_t>(1.5F), 8,
                                               std::numeric_limits<std::int64_t>::min(), 9, 12, 1});
+
+TEST_CASE("a stage that runs once does so again after a run that failed", "[opencl][launch]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    INFO(device->info().id);
+    bool fails = false;
+    std::vector<StagedKernel::AnyStage> stages = once_and_always(context_of(device)).stages();
+    stages.push_back(LibraryStage{[&](std::span<const Operand>, std::span<const Operand>, Operand) {
+      if (fails) throw DeviceError("as asked");
+    }});
+    const StagedKernel kernel(context_of(device), "failing", std::move(stages));
+    Operands operands(device);
+    const std::unique_ptr<Launch> launch = operands.bind(kernel);
+    operands.write(5);
+    launch->enqueue();
+    fails = true;
+    CHECK_THROWS_AS(launch->enqueue(), DeviceError);
+    fails = false;
+    operands.write(70);
+    launch->enqueue();
+    CHECK(operands.read() == expected(70, 70));
+    operands.write(-3);
+    launch->enqueue();
+    CHECK(operands.read() == expected(-3, 70));
   }
 }
 
