@@ -5,10 +5,16 @@
 //             KERNEL_D x KERNEL_H x KERNEL_W pixels, DILATION_… apart, and start STRIDE_… apart
 //   NO_EDGES  no window reaches beyond its channel; APART (then also): windows do not overlap and start at the edge
 //   DIVISOR   what averages divide by; COUNT_PADDING: else by the pixels with padding
-// The gradients gather: each src element adds up the windows that hold it, in order. Bytes: 4 an element of src and 4
-// of dst, 8 of dst with indices; FLOPs: a window's pixels an element of dst.
+// The gradients gather: each src element adds up the windows that hold it, in order. The text in front may give them an
+// epilogue (gemm_epilogue), for row m and place n_inner. Bytes: 4 an element of src and 4 of dst, 8 of dst with indices;
+// FLOPs: a window's pixels an element of dst.
 #include "shared/index.h"
 #include "ops/pool_windows.h"
+
+#ifndef EPILOGUE_IS_EXPRESSION
+#define EPILOGUE_PARAMETERS
+#define EPILOGUE(value, z, m, n_outer, n_inner) (value)
+#endif
 
 #ifdef VOLUME
 #define DEPTH_SIZES , uint item_depth, uint item_depth_multiplier, uint item_depth_shift, int depth, int dst_depth, int padding_d
@@ -99,7 +105,7 @@ __kernel void pool_max_forward(__global const float *restrict src, ulong src_off
 #if defined(APART) && defined(WHOLE_ROWS)
 __kernel void pool_max_backward(__global const float *restrict diff_dst, ulong diff_dst_offset,
                                 __global const int *restrict indices, ulong indices_offset,
-                                __global float *restrict diff_src, ulong diff_src_offset, SIZES) {
+                                __global float *restrict diff_src, ulong diff_src_offset, SIZES EPILOGUE_PARAMETERS) {
   const uint row = (uint)get_global_id(0);
   SPLIT_ROW
   const int oz = z / STRIDE_D, oy = y / STRIDE_H, here = (z * height + y) * width;
@@ -111,15 +117,16 @@ __kernel void pool_max_backward(__global const float *restrict diff_dst, ulong d
   for (int ox = 0; ox < windows; ++ox) {
     for (int kx = 0; kx < KERNEL_W; ++kx) {
       const int q = ox * STRIDE_W + kx;
-      diff_src[q] = indices[ox] == here + q ? diff_dst[ox] : 0.0f;
+      const float value = indices[ox] == here + q ? diff_dst[ox] : 0.0f;
+      diff_src[q] = EPILOGUE(value, 0, row, 0, q);
     }
   }
-  for (int x = windows * STRIDE_W; x < (int)item_width; ++x) diff_src[x] = 0.0f;
+  for (int x = windows * STRIDE_W; x < (int)item_width; ++x) diff_src[x] = EPILOGUE(0.0f, 0, row, 0, x);
 }
 #else
 __kernel void pool_max_backward(__global const float *restrict diff_dst, ulong diff_dst_offset,
                                 __global const int *restrict indices, ulong indices_offset,
-                                __global float *restrict diff_src, ulong diff_src_offset, SIZES) {
+                                __global float *restrict diff_src, ulong diff_src_offset, SIZES EPILOGUE_PARAMETERS) {
   EACH_ELEMENT {
     const ulong from = (ulong)plane * (dst_depth * dst_height * dst_width);
     const int here = (z * height + y) * width + x;
@@ -129,7 +136,7 @@ __kernel void pool_max_backward(__global const float *restrict diff_dst, ulong d
       const float value = diff_dst[diff_dst_offset + i];
       sum += indices[indices_offset + i] == here ? value : 0.0f;
     }
-    diff_src[diff_src_offset + (ulong)row * item_width + x] = sum;
+    diff_src[diff_src_offset + (ulong)row * item_width + x] = EPILOGUE(sum, 0, row, 0, x);
   }
 }
 #endif
@@ -151,7 +158,7 @@ __kernel void pool_average_forward(__global const float *restrict src, ulong src
 }
 
 __kernel void pool_average_backward(__global const float *restrict diff_dst, ulong diff_dst_offset,
-                                    __global float *restrict diff_src, ulong diff_src_offset, SIZES) {
+                                    __global float *restrict diff_src, ulong diff_src_offset, SIZES EPILOGUE_PARAMETERS) {
   EACH_ELEMENT {
     __global const float *const from = diff_dst + diff_dst_offset + (ulong)plane * (dst_depth * dst_height * dst_width);
     float sum = 0.0f;
@@ -160,6 +167,6 @@ __kernel void pool_average_backward(__global const float *restrict diff_dst, ulo
       const int back = END_D(oz, front), bottom = END_H(oy, top), right = END_W(ox, left);
       sum += from[(oz * dst_height + oy) * dst_width + ox] / WINDOW_SIZE(front, back, top, bottom, left, right);
     }
-    diff_src[diff_src_offset + (ulong)row * item_width + x] = sum;
+    diff_src[diff_src_offset + (ulong)row * item_width + x] = EPILOGUE(sum, 0, row, 0, x);
   }
 }

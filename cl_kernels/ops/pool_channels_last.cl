@@ -1,7 +1,8 @@
 // Max and average pooling of images that lie channels-last, and their gradients, which gather: each src element adds up the
-// windows that hold it, in order. A work-item owns a block of 8 channels at a place of the result. Definitions are those of
-// ops/pool.cl, without VOLUME, and for max pooling without ADAPTIVE.
+// windows that hold it, in order, and may have an epilogue (block_epilogue). A work-item owns a block of 8 channels at a place
+// of the result. Definitions are those of ops/pool.cl, without VOLUME, and for max pooling without ADAPTIVE.
 #include "shared/channels_last.h"
+#include "shared/epilogue_block.h"
 #include "ops/pool_windows.h"
 
 #define depth 1
@@ -51,7 +52,7 @@ __kernel void pool_max_forward(__global const uint4 *restrict src, ulong src_off
 
 __kernel void pool_max_backward(__global const uint4 *restrict diff_dst, ulong diff_dst_offset,
                                 __global const int4 *restrict indices, ulong indices_offset,
-                                __global uint4 *restrict diff_src, ulong diff_src_offset, SIZES) {
+                                __global uint4 *restrict diff_src, ulong diff_src_offset, SIZES EPILOGUE_PARAMETERS) {
   FIND_PLACE(height, width)
   const ulong from = (ulong)image * dst_height * dst_width * blocks + block;
   const int here = y * width + x;
@@ -65,6 +66,7 @@ __kernel void pool_max_backward(__global const uint4 *restrict diff_dst, ulong d
     const int places[BLOCK_CHANNELS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
     EACH_CHANNEL(e) sums[e] += places[e] == here ? values[e] : 0.0f;
   }
+  EPILOGUE_BLOCK(sums, item, image, block * BLOCK_CHANNELS);
   diff_src[diff_src_offset + item] = block_of(sums);
 }
 
@@ -90,7 +92,7 @@ __kernel void pool_average_forward(__global const uint4 *restrict src, ulong src
 }
 
 __kernel void pool_average_backward(__global const uint4 *restrict diff_dst, ulong diff_dst_offset,
-                                    __global uint4 *restrict diff_src, ulong diff_src_offset, SIZES) {
+                                    __global uint4 *restrict diff_src, ulong diff_src_offset, SIZES EPILOGUE_PARAMETERS) {
   FIND_PLACE(height, width)
   diff_dst += diff_dst_offset + (ulong)image * dst_height * dst_width * blocks + block;
   float sums[BLOCK_CHANNELS];
@@ -102,5 +104,6 @@ __kernel void pool_average_backward(__global const uint4 *restrict diff_dst, ulo
     read_block(values, diff_dst[(ulong)(oy * dst_width + ox) * blocks]);
     EACH_CHANNEL(e) sums[e] += share * values[e];
   }
+  EPILOGUE_BLOCK(sums, item, image, block * BLOCK_CHANNELS);
   diff_src[diff_src_offset + item] = block_of(sums);
 }

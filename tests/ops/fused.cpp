@@ -1,10 +1,13 @@
 // Operators with a pointwise epilogue: the same numbers as unfused, one description.
 #include "concord/ops/fused.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/pool.hpp"
 #include "ops/op_test.hpp"
 
 namespace concord::test {
@@ -37,6 +40,33 @@ TEST_CASE("a bias, an activation and a residual fuse without changing the result
       [](const std::vector<Value>& x) { return std::vector{clamp(conv2d(x[0], x[1], {.groups = 4}) * x[2], 0, 6)}; });
   check_fusion("reduction", {whole({4, 6}, 1), whole({4, 1}, 2)},
                [](const std::vector<Value>& x) { return std::vector{relu(sum(x[0], {1}, true) - x[1])}; });
+}
+
+TEST_CASE("formulas behind the gradients of pools fuse without changing the result", "[ops][fused][pool]") {
+  // Windows apart, with a rest and without; overlapping ones with padding; signals and volumes.
+  struct Window {
+    Shape src;
+    ops::PoolOptions options;
+  };
+  const std::vector<Window> windows = {
+      {{2, 3, 8, 6}, MaxPool2dOptions{.kernel = {2, 2}}},
+      {{2, 3, 7, 9}, MaxPool2dOptions{.kernel = {2, 2}}},
+      {{2, 3, 7, 9}, MaxPool2dOptions{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}},
+      {{3, 2, 11}, MaxPool1dOptions{.kernel = 3, .stride = 2}},
+      {{2, 2, 5, 4, 6}, MaxPool3dOptions{.kernel = {2, 2, 2}, .stride = {1, 2, 2}}},
+  };
+  for (const auto& [src, options] : windows) {
+    for (const bool is_max : {true, false}) {
+      // The slope of the activation, another gradient, a factor and a single number.
+      check_fusion(fmt::format("{} of {}", is_max ? "max_pool" : "avg_pool", options.str()),
+                   {whole(src, 1), whole(src, 2), whole(src, 3), whole({1}, 4)}, [&](const std::vector<Value>& x) {
+                     const Value y = relu(x[0]);
+                     const Value pooled = is_max ? max_pool(y, options) : avg_pool(y, options);
+                     const Value slope = gradient(sum(pooled * pooled) + sum(x[0] * x[1]), std::vector{x[0]})[0];
+                     return std::vector{slope * x[2] + x[3]};
+                   });
+    }
+  }
 }
 
 TEST_CASE("a fused operator describes both parts", "[ops][fused]") {

@@ -32,17 +32,19 @@ namespace concord::opencl {
 // pool.cpp
 /// What the kernels of pooling are compiled for.
 [[nodiscard]] std::vector<std::string> pool_definitions(const ops::PoolSizes& sizes);
-// pool_channels_last.cpp
+// pool_channels_last.cpp. The epilogue may be null.
 [[nodiscard]] std::optional<PreparedKernel> prepare_max_pool_channels_last(Context&, const ops::MaxPool&,
                                                                            const KernelRequest&);
 [[nodiscard]] std::optional<PreparedKernel> prepare_max_pool_backward_channels_last(Context&,
                                                                                     const ops::MaxPoolBackward&,
-                                                                                    const KernelRequest&);
+                                                                                    const KernelRequest&,
+                                                                                    const Epilogue*);
 [[nodiscard]] std::optional<PreparedKernel> prepare_avg_pool_channels_last(Context&, const ops::AvgPool&,
                                                                            const KernelRequest&);
 [[nodiscard]] std::optional<PreparedKernel> prepare_avg_pool_backward_channels_last(Context&,
                                                                                     const ops::AvgPoolBackward&,
-                                                                                    const KernelRequest&);
+                                                                                    const KernelRequest&,
+                                                                                    const Epilogue*);
 // copy_channels_last.cpp
 [[nodiscard]] std::optional<PreparedKernel> prepare_concat_channels_last(Context&, const ops::Concat&,
                                                                          const KernelRequest&);

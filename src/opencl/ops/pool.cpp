@@ -1,13 +1,16 @@
-// Pooling and its gradients on OpenCL devices: one kernel each.
+// Pooling and its gradients on OpenCL devices: one kernel each. The gradients take epilogues.
 #include "concord/ops/pool.hpp"
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/launch/strides.hpp"
 #include "concord/opencl/ops/channels_last.hpp"
+#include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
 
@@ -39,9 +42,24 @@ namespace {
 /// The result of a kernel: dst, or src for a gradient.
 enum class Item { dst, src };
 
+/// The strides of an operand of the epilogue from row to row of src, and within a row.
+std::optional<std::vector<std::int64_t>> epilogue_strides(const Shape& operand, const Shape& src) {
+  return grouped_strides(operand, src, std::array<std::size_t, 2>{src.rank() - 1, src.rank()});
+}
+
+EpilogueText epilogue_text(const KernelRequest& request, const Epilogue* epilogue) {
+  if (epilogue == nullptr) return {};
+  std::vector<EpilogueOperand> extra;
+  for (std::size_t i = epilogue->first_extra; i < request.inputs.size(); ++i) {
+    const auto strides = epilogue_strides(request.inputs[i].shape, request.outputs[0].shape).value();
+    extra.push_back({i, request.inputs[i].dtype, 0, strides[0], 0, strides[1]});
+  }
+  return gemm_epilogue(epilogue->expression, extra);
+}
+
 PreparedKernel prepare(Context& context, std::string_view name, const KernelRequest& request,
                        const ops::PoolSizes& sizes, Item item, const std::string& function,
-                       std::vector<Argument> arguments) {
+                       std::vector<Argument> arguments, const Epilogue* epilogue = nullptr) {
   std::vector<std::string> definitions = pool_definitions(sizes);
   const ops::Spatial& padding = sizes.options.padding;
   const ops::Spatial& size = item == Item::dst ? sizes.dst : sizes.src;
@@ -62,6 +80,8 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
       arguments.emplace_back(static_cast<std::int32_t>(value));
     }
   }
+  const EpilogueText text = epilogue_text(request, epilogue);
+  arguments.insert(arguments.end(), text.arguments.begin(), text.arguments.end());
   Stage stage;
   stage.function = function;
   stage.arguments = std::move(arguments);
@@ -73,7 +93,7 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
     stage.global = {(static_cast<std::size_t>(rows * width) + group - 1) / group * group, 1, 1};
     stage.local = {group, 1, 1};
   }
-  stage.program = context.program("ops/pool.cl", definitions);
+  stage.program = context.program_from(text.text + kernel_source("ops/pool.cl"), definitions);
   return prepared(request, std::make_unique<StagedKernel>(context, std::string(name),
                                                           std::vector<StagedKernel::AnyStage>{std::move(stage)}));
 }
@@ -84,11 +104,11 @@ PreparedKernel prepare_max_pool(Context& context, const ops::MaxPool& op, const 
                  "pool_max_forward", {input(0), output(0), output(1)});
 }
 
-PreparedKernel prepare_max_pool_backward(Context& context, const ops::MaxPoolBackward& op,
-                                         const KernelRequest& request) {
-  if (auto kernel = prepare_max_pool_backward_channels_last(context, op, request)) return *std::move(kernel);
+PreparedKernel prepare_max_pool_backward(Context& context, const ops::MaxPoolBackward& op, const KernelRequest& request,
+                                         const Epilogue* epilogue) {
+  if (auto kernel = prepare_max_pool_backward_channels_last(context, op, request, epilogue)) return *std::move(kernel);
   return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), Item::src, "pool_max_backward",
-                 {input(0), input(1), output(0)});
+                 {input(0), input(1), output(0)}, epilogue);
 }
 
 PreparedKernel prepare_avg_pool(Context& context, const ops::AvgPool& op, const KernelRequest& request) {
@@ -97,20 +117,50 @@ PreparedKernel prepare_avg_pool(Context& context, const ops::AvgPool& op, const 
                  "pool_average_forward", {input(0), output(0)});
 }
 
-PreparedKernel prepare_avg_pool_backward(Context& context, const ops::AvgPoolBackward& op,
-                                         const KernelRequest& request) {
-  if (auto kernel = prepare_avg_pool_backward_channels_last(context, op, request)) return *std::move(kernel);
+PreparedKernel prepare_avg_pool_backward(Context& context, const ops::AvgPoolBackward& op, const KernelRequest& request,
+                                         const Epilogue* epilogue) {
+  if (auto kernel = prepare_avg_pool_backward_channels_last(context, op, request, epilogue)) return *std::move(kernel);
   return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), Item::src,
-                 "pool_average_backward", {input(0), output(0)});
+                 "pool_average_backward", {input(0), output(0)}, epilogue);
+}
+
+template <class Op>
+using PrepareGradient = PreparedKernel (*)(Context&, const Op&, const KernelRequest&, const Epilogue*);
+
+template <class Op, PrepareGradient<Op> prepare_gradient>
+PreparedKernel prepare_unfused_pool(Context& context, const Op& op, const KernelRequest& request) {
+  return prepare_gradient(context, op, request, nullptr);
+}
+
+template <class Op, PrepareGradient<Op> prepare_gradient>
+PreparedKernel prepare_fused_pool(Context& context, const Op& op, const KernelRequest& request,
+                                  const Epilogue& epilogue) {
+  return prepare_gradient(context, op, request, &epilogue);
+}
+
+template <class Op>
+bool pool_supports_epilogue(const Op&, std::span<const TensorSpec>, const TensorSpec& src, const Expression& epilogue,
+                            std::span<const TensorSpec> extra) {
+  if (epilogue.uses_coordinates() || epilogue.results().size() != 1 || src.dtype != DType::f32) return false;
+  // Both files take the same operands, so that none is reordered for one of them.
+  return std::ranges::all_of(extra, [&](const TensorSpec& spec) {
+    return is_block_operand(spec, src.shape, ChannelAxis::second) && epilogue_strides(spec.shape, src.shape);
+  });
+}
+
+template <class Op, PrepareGradient<Op> prepare_gradient>
+void register_gradient(Kernels& kernels) {
+  kernels.add<Op, prepare_unfused_pool<Op, prepare_gradient>>();
+  kernels.add_fused<Op, pool_supports_epilogue<Op>, prepare_fused_pool<Op, prepare_gradient>>();
 }
 
 }  // namespace
 
 void add_pool(Kernels& kernels) {
   kernels.add<ops::MaxPool, prepare_max_pool>();
-  kernels.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
+  register_gradient<ops::MaxPoolBackward, prepare_max_pool_backward>(kernels);
   kernels.add<ops::AvgPool, prepare_avg_pool>();
-  kernels.add<ops::AvgPoolBackward, prepare_avg_pool_backward>();
+  register_gradient<ops::AvgPoolBackward, prepare_avg_pool_backward>(kernels);
 }
 
 }  // namespace concord::opencl

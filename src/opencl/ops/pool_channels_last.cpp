@@ -7,18 +7,22 @@
 #include "concord/opencl/launch/blocking.hpp"
 #include "concord/opencl/launch/context.hpp"
 #include "concord/opencl/ops/channels_last.hpp"
+#include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
 namespace {
 
 std::optional<PreparedKernel> prepare(Context& context, std::string_view name, const KernelRequest& request,
                                       const ops::PoolSizes& sizes, std::string function,
-                                      std::vector<Argument> arguments) {
+                                      std::vector<Argument> arguments, const Epilogue* epilogue = nullptr) {
   const ops::PoolOptions& o = sizes.options;
   if (first_channels_last(request) == nullptr || sizes.src[0] != 1 || sizes.dst[0] != 1 || o.kernel[0] != 1) return {};
   const DType number = storage_number(request.precision);
   const Layout result = channels_last(request.outputs[0], number);
   if (!result || !channels_last(request.inputs[0], number)) return {};
+  std::optional<EpilogueText> text = EpilogueText{};
+  if (epilogue != nullptr) text = block_epilogue(request, *epilogue);
+  if (!text) return {};
 
   std::vector<std::string> definitions = number_definitions(context, number);
   for (std::string& definition : pool_definitions(sizes)) definitions.push_back(std::move(definition));
@@ -29,14 +33,19 @@ std::optional<PreparedKernel> prepare(Context& context, std::string_view name, c
        {sizes.src[1], sizes.src[2], sizes.dst[1], sizes.dst[2], o.padding[1], o.padding[2]}) {
     arguments.emplace_back(static_cast<std::int32_t>(value));
   }
-  Stage stage{context.program("ops/pool_channels_last.cl", definitions), std::move(function), std::move(arguments)};
+  arguments.insert(arguments.end(), text->arguments.begin(), text->arguments.end());
+  Stage stage{context.program_from(text->text + kernel_source("ops/pool_channels_last.cl"), definitions),
+              std::move(function), std::move(arguments)};
   blocking_of(context.limits(), blocks, 1).apply(stage);
   auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", name),
                                                std::vector<StagedKernel::AnyStage>{std::move(stage)});
-  // Images and indices, all of them.
+  // Images and indices, all of them, and operands of the epilogue of the result's shape.
   constexpr std::array<std::size_t, 2> kAll{0, 1};
-  return prepared_channels_last(request, std::move(kernel), std::span(kAll).first(request.inputs.size()),
-                                std::span(kAll).first(request.outputs.size()));
+  std::vector<std::size_t> images = like_result(request, request.inputs);
+  const std::size_t first_extra = epilogue == nullptr ? request.inputs.size() : epilogue->first_extra;
+  std::erase_if(images, [&](std::size_t i) { return i < first_extra; });
+  images.insert(images.end(), kAll.begin(), kAll.begin() + first_extra);
+  return prepared_channels_last(request, std::move(kernel), images, std::span(kAll).first(request.outputs.size()));
 }
 
 }  // namespace
@@ -50,10 +59,11 @@ std::optional<PreparedKernel> prepare_max_pool_channels_last(Context& context, c
 }
 
 std::optional<PreparedKernel> prepare_max_pool_backward_channels_last(Context& context, const ops::MaxPoolBackward& op,
-                                                                      const KernelRequest& request) {
+                                                                      const KernelRequest& request,
+                                                                      const Epilogue* epilogue) {
   if (op.options().is_adaptive()) return {};
   return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), "pool_max_backward",
-                 {blocks_of(input(0)), input(1, 16), blocks_of(output(0))});
+                 {blocks_of(input(0)), input(1, 16), blocks_of(output(0))}, epilogue);
 }
 
 std::optional<PreparedKernel> prepare_avg_pool_channels_last(Context& context, const ops::AvgPool& op,
@@ -69,9 +79,10 @@ std::optional<PreparedKernel> prepare_avg_pool_channels_last(Context& context, c
 }
 
 std::optional<PreparedKernel> prepare_avg_pool_backward_channels_last(Context& context, const ops::AvgPoolBackward& op,
-                                                                      const KernelRequest& request) {
+                                                                      const KernelRequest& request,
+                                                                      const Epilogue* epilogue) {
   return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), "pool_average_backward",
-                 {blocks_of(input(0)), blocks_of(output(0))});
+                 {blocks_of(input(0)), blocks_of(output(0))}, epilogue);
 }
 
 }  // namespace concord::opencl
