@@ -1,10 +1,12 @@
 // Reductions of src (outer, length, inner) to dst (outer, parts, inner): part p covers [p·part, (p+1)·part) of `length`.
 // KIND is SUM, PRODUCT, MAXIMUM or MINIMUM. Every element is read once (4 bytes, 1 FLOP); the order is fixed.
-//   reduce_lanes   GPUs: LANES items a row (shared/lanes.h), a chain of part / LANES values each, then a tree.
+//   reduce_lanes   GPUs: LANES items a row (shared/lanes.h), a chain of part / LANES values each, then a tree. With
+//                  IN_RUNS src is (length / run, outputs, run) and dst (outputs).
 //   reduce_rows    CPUs, inner = 1: an item owns one row, with WIDTH chains side by side.
 //   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows, one chain each.
 //   reduce_argmax  over all of `length`: the first largest value's place; the first NaN wins.
 #include "shared/chains.h"
+#include "shared/index.h"
 #include "shared/lanes.h"
 
 #define CONCAT_(x, y) x##y
@@ -29,27 +31,44 @@
 #define JOIN CONCAT(JOIN_, KIND)
 #define WITH_LOW(value, low) ((low) == (low) ? (value) + (low) : (value))
 
+// Where value i of a row lies from its first one.
+#ifdef IN_RUNS
+#define RUN_PARAMETERS , uint run, uint run_multiplier, uint run_shift
+#define AT(i) place_in_runs((uint)(i), run, run_multiplier, run_shift, outputs)
+static inline ulong place_in_runs(uint i, uint run, uint multiplier, uint shift, ulong outputs) {
+  const uint number = index_divide(i, run, multiplier, shift);
+  return number * outputs * run + (i - number * run);
+}
+#else
+#define RUN_PARAMETERS
+#define AT(i) ((i) * inner)
+#endif
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
     __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, ulong outputs,
-    ulong length, ulong part, ulong parts, ulong inner) {
+    ulong length, ulong part, ulong parts, ulong inner RUN_PARAMETERS) {
   LANES_SCRATCH(float, scratch);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW, output = min(row, outputs - 1);
   const ulong outer_part = output / inner, outer = outer_part / parts, begin = (outer_part - outer * parts) * part;
   const ulong end = min(length, begin + part);
+#ifdef IN_RUNS
+  src += src_offset + output * run;
+#else
   src += src_offset + outer * length * inner + (output - outer_part * inner);
+#endif
   float value = NEUTRAL, low = 0.0f;
   ulong i = begin + LANE;
   for (; i + (UNROLL - 1) * LANES < end; i += UNROLL * LANES) {
     float next[UNROLL];
 #pragma unroll
-    for (uint k = 0; k < UNROLL; ++k) next[k] = src[(i + k * LANES) * inner];
+    for (uint k = 0; k < UNROLL; ++k) next[k] = src[AT(i + k * LANES)];
     float chain = next[0];
 #pragma unroll
     for (uint k = 1; k < UNROLL; ++k) chain = COMBINE(chain, next[k]);
     JOIN(float, value, low, chain);
   }
   float rest = NEUTRAL;
-  for (; i < end; i += LANES) rest = COMBINE(rest, src[i * inner]);
+  for (; i < end; i += LANES) rest = COMBINE(rest, src[AT(i)]);
   JOIN(float, value, low, rest);
   value = WITH_LOW(value, low);
   LANES_REDUCE(value, scratch, COMBINE);

@@ -21,9 +21,9 @@ void Lanes::cover(Stage& stage, std::int64_t count) const {
 }
 
 // About four elements a lane; 32 neighbouring rows read whole cache lines where rows are interleaved.
-Lanes lanes_for(const Context& context, std::int64_t length, std::int64_t inner) {
+Lanes lanes_for(const Context& context, std::int64_t length, std::int64_t inner, std::size_t most) {
   if (context.limits().is_cpu) return {};
-  const std::size_t group = std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group));
+  const std::size_t group = std::bit_floor(std::min(most, context.limits().max_work_group));
   const std::size_t wanted = std::bit_ceil(static_cast<std::size_t>(std::max<std::int64_t>(1, (length + 3) / 4)));
   Lanes lanes;
   if (inner > 1) {

@@ -19,7 +19,8 @@ struct Lanes {
   void cover(Stage& stage, std::int64_t count) const;
 };
 
-/// For rows of `length` elements, `inner` elements apart. One item a row on CPUs.
-[[nodiscard]] Lanes lanes_for(const Context& context, std::int64_t length, std::int64_t inner);
+/// For rows of `length` elements, `inner` elements apart, in work-groups of at most `most` items. One item a row on
+/// CPUs.
+[[nodiscard]] Lanes lanes_for(const Context& context, std::int64_t length, std::int64_t inner, std::size_t most = 256);
 
 }  // namespace concord::opencl

@@ -1,24 +1,28 @@
 // Reduce on OpenCL devices: one pass for every run of neighbouring reduced axes, innermost first, and a second one
-// where a pass is cut into parts to occupy the device.
+// where a pass is cut into parts to occupy the device. On GPUs one pass does both, or two runs with kept axes between
+// them, where large work-groups are sooner done with it than another launch begins.
 #include "concord/ops/reduce.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <optional>
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/launch/sizes.hpp"
+#include "concord/opencl/launch/strides.hpp"
 #include "concord/opencl/ops/channels_last.hpp"
 #include "concord/opencl/ops/lanes.hpp"
 
 namespace concord::opencl {
 namespace {
 
-/// src (outer, length, inner) → dst (outer, parts, inner).
+/// src (outer, length, inner) → dst (outer, parts, inner). With a `run`: src (length / run, outer, run) → dst (outer).
 struct ReducePass {
-  std::int64_t outer = 1, length = 1, inner = 1, parts = 1;
+  std::int64_t outer = 1, length = 1, inner = 1, parts = 1, run = 0;
   [[nodiscard]] std::int64_t outputs() const { return outer * parts * inner; }
   [[nodiscard]] std::int64_t part() const { return divide_up(length, parts); }
+  /// Groups of neighbouring rows.
+  [[nodiscard]] std::int64_t rows() const { return outer * parts * divide_up(inner, 32); }
 };
 
 struct Run {
@@ -42,6 +46,24 @@ std::vector<Run> runs_of(const Shape& src, const std::vector<std::size_t>& axes)
   return runs;
 }
 
+bool has_few_rows(const Context& context, const ReducePass& pass) {
+  return pass.rows() < 2 * context.limits().compute_units;
+}
+
+/// The lanes of a pass of a GPU: larger groups where there are few of them, and where one pass does the work of two.
+Lanes lanes_of(const Context& context, const ReducePass& pass) {
+  constexpr std::size_t kUsual = 256, kLarge = 1024;
+  const bool is_large = pass.run > 0 || has_few_rows(context, pass);
+  return lanes_for(context, pass.part(), pass.inner, is_large ? kLarge : kUsual);
+}
+
+/// Whether a second launch costs more than it saves: about 5 µs, in which an item reads 64 values, eight at once at a
+/// time.
+bool is_soon_done(const Context& context, const ReducePass& pass) {
+  constexpr std::int64_t kValues = 64;
+  return pass.length <= kValues * static_cast<std::int64_t>(lanes_of(context, pass).lanes);
+}
+
 // Cutting helps when there are too few rows to occupy the device; on CPUs it also bounds the length of a chain of
 // additions, and with it the rounding error.
 std::int64_t parts_for(const Context& context, const ReducePass& pass) {
@@ -52,13 +74,25 @@ std::int64_t parts_for(const Context& context, const ReducePass& pass) {
     return std::max(divide_up(pass.length, chain), std::min(busy, pass.length / 2048));
   }
   constexpr std::int64_t kShortest = 256, kGroupsPerUnit = 8;
-  const std::int64_t rows = pass.outer * divide_up(pass.inner, 32);
-  if (rows >= 2 * units || pass.length < 2 * kShortest) return 1;
-  return std::min(divide_up(kGroupsPerUnit * units, rows), divide_up(pass.length, kShortest));
+  if (!has_few_rows(context, pass) || is_soon_done(context, pass)) return 1;
+  return std::min(divide_up(kGroupsPerUnit * units, pass.rows()), divide_up(pass.length, kShortest));
 }
 
-std::vector<ReducePass> passes_of(const Context& context, const Shape& src, const std::vector<std::size_t>& axes) {
+/// The only pass of a reduction of the axes in front of and behind those that stay, as of images by channel; nothing
+/// where two passes are better.
+std::optional<ReducePass> single_pass(const Context& context, const std::vector<Run>& runs) {
+  if (context.limits().is_cpu || runs.size() != 3 || !runs[0].reduced) return {};
+  const ReducePass pass{.outer = runs[1].size, .length = runs[0].size * runs[2].size, .run = runs[2].size};
+  if (pass.outputs() * pass.length == 0 || !is_soon_done(context, pass)) return {};
+  return pass;
+}
+
+std::vector<ReducePass> passes_of(const Context& context, const Shape& src, ops::ReduceKind kind,
+                                  const std::vector<std::size_t>& axes) {
   std::vector<Run> runs = runs_of(src, axes);
+  if (kind != ops::ReduceKind::norm) {
+    if (const std::optional<ReducePass> pass = single_pass(context, runs)) return {*pass};
+  }
   std::vector<ReducePass> passes;
   for (std::size_t i = runs.size(); i-- > 0;) {
     if (!runs[i].reduced) continue;
@@ -71,9 +105,9 @@ std::vector<ReducePass> passes_of(const Context& context, const Shape& src, cons
     pass.parts = pass.outputs() == 0 ? 1 : std::max<std::int64_t>(1, parts_for(context, pass));
     pass.parts = divide_up(std::max<std::int64_t>(1, pass.length), std::max<std::int64_t>(1, pass.part()));
     passes.push_back(pass);
-    if (pass.parts > 1) passes.push_back({pass.outer, pass.parts, pass.inner, 1});
+    if (pass.parts > 1) passes.push_back({.outer = pass.outer, .length = pass.parts, .inner = pass.inner});
   }
-  if (passes.empty()) passes.push_back({1, 1, src.elements(), 1});
+  if (passes.empty()) passes.push_back({.inner = src.elements()});
   return passes;
 }
 
@@ -90,11 +124,15 @@ Stage stage_of(Context& context, const ReducePass& pass, const std::string& kind
     const auto columns = static_cast<std::size_t>(divide_up(pass.inner, 16));
     return {program, "reduce_columns", std::move(arguments), {columns, rows, 1}, {0, 0, 0}};
   }
-  const Lanes lanes = lanes_for(context, pass.part(), pass.inner);
+  const Lanes lanes = lanes_of(context, pass);
   std::vector<std::string> definitions = lanes.definitions();
   definitions.push_back("KIND=" + kind);
   arguments.insert(arguments.end(), {as_ulong(pass.outputs()), as_ulong(pass.length), as_ulong(pass.part()),
                                      as_ulong(pass.parts), as_ulong(pass.inner)});
+  if (pass.run > 0) {
+    definitions.emplace_back("IN_RUNS");
+    add_divisor(arguments, pass.run);
+  }
   Stage stage{context.program(file, definitions), "reduce_lanes", std::move(arguments)};
   lanes.cover(stage, pass.outputs());
   return stage;
@@ -132,7 +170,7 @@ std::string kind_of(ops::ReduceKind kind) {
 PreparedKernel prepare_reduce(Context& context, const ops::Reduce& op, const KernelRequest& request) {
   if (auto kernel = prepare_reduce_channels_last(context, op, request)) return *std::move(kernel);
   if (op.kind() == ops::ReduceKind::argmax) return prepare_argmax(context, op, request);
-  const std::vector<ReducePass> passes = passes_of(context, request.inputs[0].shape, op.axes());
+  const std::vector<ReducePass> passes = passes_of(context, request.inputs[0].shape, op.kind(), op.axes());
   std::vector<StagedKernel::AnyStage> stages;
   BufferArgument src = input(0);
   std::size_t bytes = 0;
