@@ -148,6 +148,8 @@ __kernel void packed(__global const long *src, __global const long *table, __glo
     device->read(*to, kBytes, std::as_writable_bytes(std::span(values)));
     CHECK(values == std::vector<std::int64_t>{-3, 11, 4000000000, -5000000000, std::bit_cast<std::int32_t>(1.5F), 8,
                                               std::numeric_limits<std::int64_t>::min(), 9, 12, 1});
+  }
+}
 
 TEST_CASE("a stage that runs once does so again after a run that failed", "[opencl][launch]") {
   for (const DevicePtr& device : opencl_devices()) {
