@@ -1,8 +1,12 @@
 // PointwiseGroup on CPUs: a work-item, alone in its group, works for one member, on CHUNK neighbouring elements in a loop
 // that the compiler can vectorise. The host puts in front what formula/pointwise_group.cl tells, but instead of load and store:
 //   GROUP_ELEMENT(i)    computes the expressions of element i
+#include "shared/numbers.h"
 
-__kernel void pointwise_group(GROUP_PARAMETERS) {
+typedef struct { GROUP_NUMBERS(NUMBER_MEMBER) } group_numbers;
+
+__kernel void pointwise_group(GROUP_OPERANDS, const group_numbers numbers) {
+  GROUP_NUMBERS(NUMBER_CONSTANT)
   const uint group = (uint)get_group_id(0);
   GROUP_POINTERS
   const uint first = (group - begin) * CHUNK, end = min(first + CHUNK, n);

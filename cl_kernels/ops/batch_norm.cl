@@ -36,7 +36,13 @@ typedef float value_t;
 #endif
 
 // values = images·plane; stride = (channels − 1)·plane.
-#define SIZES uint values, uint plane, uint plane_multiplier, uint plane_shift, uint stride, uint part
+#define SIZES(NUMBER)                                                                               \
+  NUMBER(uint, values) NUMBER(uint, plane) NUMBER(uint, plane_multiplier) NUMBER(uint, plane_shift) \
+  NUMBER(uint, stride) NUMBER(uint, part)
+typedef struct { STATISTICS_NUMBERS(NUMBER_MEMBER) } statistics_numbers;
+typedef struct { FORWARD_NUMBERS(NUMBER_MEMBER) } forward_numbers;
+typedef struct { BACKWARD_SUMS_NUMBERS(NUMBER_MEMBER) } backward_sums_numbers;
+typedef struct { BACKWARD_NUMBERS(NUMBER_MEMBER) } backward_numbers;
 
 // What every kernel begins with: its part is [begin, end) of the channel's values.
 #define PLACE(channel_number, part_number_)                                                   \
@@ -112,8 +118,8 @@ static inline float2 batch_norm_median(float2 a, float2 b, float2 c) {
 
 // sums (channels, parts): the mean as a pair, Σ (deviation·unit)², unit.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_statistics(
-    __global const value_t *restrict src, ulong src_offset, __global float4 *restrict sums, ulong sums_offset, SIZES,
-    float epsilon) {
+    __global const value_t *restrict src, __global float4 *restrict sums, const statistics_numbers numbers) {
+  STATISTICS_NUMBERS(NUMBER_CONSTANT)
   __local float2 scratch[THREADS + ROOT];
   __local float2 reference[3];
   BACKWARDS;
@@ -165,10 +171,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_st
 }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_forward(
-    __global const value_t *restrict src, ulong src_offset, __global const float4 *restrict sums, ulong sums_offset,
-    __global const float *restrict scale, ulong scale_offset, __global const float *restrict shift, ulong shift_offset,
-    __global value_t *restrict dst, ulong dst_offset, __global float *restrict means, ulong means_offset,
-    __global float *restrict variances, ulong variances_offset, SIZES, float epsilon EPILOGUE_PARAMETERS) {
+    __global const value_t *restrict src, __global const float4 *restrict sums, __global const float *restrict scale,
+    __global const float *restrict shift, __global value_t *restrict dst, __global float *restrict means,
+    __global float *restrict variances, const forward_numbers numbers EPILOGUE_PARAMETERS) {
+  FORWARD_NUMBERS(NUMBER_CONSTANT)
   __local float2 scratch[THREADS + ROOT];
   FORWARDS;
   sums += sums_offset + channel * parts;
@@ -222,10 +228,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_fo
 
 // sums (channels, parts, 2): as batch_norm_rebased takes them, then the base.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_backward_sums(
-    __global const value_t *restrict src, ulong src_offset, __global const value_t *restrict diff_dst,
-    ulong diff_dst_offset, __global const float *restrict means, ulong means_offset,
-    __global const float *restrict variances, ulong variances_offset, __global float4 *restrict sums, ulong sums_offset,
-    SIZES, float epsilon) {
+    __global const value_t *restrict src, __global const value_t *restrict diff_dst,
+    __global const float *restrict means, __global const float *restrict variances, __global float4 *restrict sums,
+    const backward_sums_numbers numbers) {
+  BACKWARD_SUMS_NUMBERS(NUMBER_CONSTANT)
   __local float4 scratch[THREADS + ROOT];
   BACKWARDS;
   src += src_offset;
@@ -278,13 +284,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
 // With x̂ = (src − mean)·r, r = 1/√(variance + ε): diff_shift = Σ diff_dst, diff_scale = Σ diff_dst·x̂,
 // diff_src = scale·r·(diff_dst − diff_shift/count − x̂·diff_scale/count).
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_backward(
-    __global const value_t *restrict src, ulong src_offset, __global const value_t *restrict diff_dst,
-    ulong diff_dst_offset, __global const float *restrict scale, ulong scale_offset,
-    __global const float *restrict means, ulong means_offset, __global const float *restrict variances,
-    ulong variances_offset, __global const float4 *restrict sums, ulong sums_offset,
-    __global value_t *restrict diff_src, ulong diff_src_offset, __global float *restrict diff_scale,
-    ulong diff_scale_offset, __global float *restrict diff_shift, ulong diff_shift_offset, SIZES,
-    float epsilon EPILOGUE_PARAMETERS) {
+    __global const value_t *restrict src, __global const value_t *restrict diff_dst,
+    __global const float *restrict scale, __global const float *restrict means,
+    __global const float *restrict variances, __global const float4 *restrict sums, __global value_t *restrict diff_src,
+    __global float *restrict diff_scale, __global float *restrict diff_shift,
+    const backward_numbers numbers EPILOGUE_PARAMETERS) {
+  BACKWARD_NUMBERS(NUMBER_CONSTANT)
   __local float4 scratch[THREADS + ROOT];
   FORWARDS;
   sums += sums_offset + channel * parts * 2;

@@ -7,6 +7,22 @@
 #define CONCORD_BATCH_NORM_H
 
 #include "ops/norm_rstd.h"
+#include "shared/numbers.h"
+
+// The numbers of the kernels of batch_norm.cl and batch_norm_contiguous.cl; SIZES is their file's.
+#define STATISTICS_NUMBERS(NUMBER) NUMBER(ulong, src_offset) NUMBER(ulong, sums_offset) SIZES(NUMBER) NUMBER(float, epsilon)
+#define FORWARD_NUMBERS(NUMBER)                                                                                \
+  NUMBER(ulong, src_offset) NUMBER(ulong, sums_offset) NUMBER(ulong, scale_offset) NUMBER(ulong, shift_offset) \
+  NUMBER(ulong, dst_offset) NUMBER(ulong, means_offset) NUMBER(ulong, variances_offset) SIZES(NUMBER)          \
+  NUMBER(float, epsilon)
+#define BACKWARD_SUMS_NUMBERS(NUMBER)                                                  \
+  NUMBER(ulong, src_offset) NUMBER(ulong, diff_dst_offset) NUMBER(ulong, means_offset) \
+  NUMBER(ulong, variances_offset) NUMBER(ulong, sums_offset) SIZES(NUMBER) NUMBER(float, epsilon)
+#define BACKWARD_NUMBERS(NUMBER)                                                                                 \
+  NUMBER(ulong, src_offset) NUMBER(ulong, diff_dst_offset) NUMBER(ulong, scale_offset)                           \
+  NUMBER(ulong, means_offset) NUMBER(ulong, variances_offset) NUMBER(ulong, sums_offset)                         \
+  NUMBER(ulong, diff_src_offset) NUMBER(ulong, diff_scale_offset) NUMBER(ulong, diff_shift_offset) SIZES(NUMBER) \
+  NUMBER(float, epsilon)
 
 #define UNIT_OF_LARGE 0x1p-74f
 #define UNIT_OF_SMALL 0x1p66f

@@ -67,15 +67,19 @@
   JOIN_CHAINS(name##_rest, name##_low, ADD);                                          \
   name = (name + name##_single_high) + (name##_rest + name##_single_low)
 
-#define SIZES ulong images, ulong channels, ulong plane, ulong part
+#define SIZES(NUMBER) NUMBER(ulong, images) NUMBER(ulong, channels) NUMBER(ulong, plane) NUMBER(ulong, part)
+typedef struct { STATISTICS_NUMBERS(NUMBER_MEMBER) } statistics_numbers;
+typedef struct { FORWARD_NUMBERS(NUMBER_MEMBER) } forward_numbers;
+typedef struct { BACKWARD_SUMS_NUMBERS(NUMBER_MEMBER) } backward_sums_numbers;
+typedef struct { BACKWARD_NUMBERS(NUMBER_MEMBER) } backward_numbers;
 #define PLACE                                                                                   \
   const ulong channel = get_group_id(0), part_number = get_group_id(1), parts = get_num_groups(1); \
   const ulong begin = part_number * part, end = min(images, begin + part)
 
 // sums (channels, parts): the mean as a pair, Σ (deviation·unit)², unit.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_statistics(
-    __global const float *restrict src, ulong src_offset, __global float4 *restrict sums, ulong sums_offset, SIZES,
-    float epsilon) {
+    __global const float *restrict src, __global float4 *restrict sums, const statistics_numbers numbers) {
+  STATISTICS_NUMBERS(NUMBER_CONSTANT)
   PLACE;
   src += src_offset;
   const float count = (float)((end - begin) * plane), share = 0x1p-31f;
@@ -113,10 +117,10 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_statisti
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_forward(
-    __global const float *restrict src, ulong src_offset, __global const float4 *restrict sums, ulong sums_offset,
-    __global const float *restrict scale, ulong scale_offset, __global const float *restrict shift, ulong shift_offset,
-    __global float *restrict dst, ulong dst_offset, __global float *restrict means, ulong means_offset,
-    __global float *restrict variances, ulong variances_offset, SIZES, float epsilon EPILOGUE_PARAMETERS) {
+    __global const float *restrict src, __global const float4 *restrict sums, __global const float *restrict scale,
+    __global const float *restrict shift, __global float *restrict dst, __global float *restrict means,
+    __global float *restrict variances, const forward_numbers numbers EPILOGUE_PARAMETERS) {
+  FORWARD_NUMBERS(NUMBER_CONSTANT)
   PLACE;
   sums += sums_offset + channel * parts;
   float unit = sums[0].w;
@@ -143,9 +147,9 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_forward(
 
 // sums (channels, parts, 2): as batch_norm_rebased takes them, then the base.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward_sums(
-    __global const float *restrict src, ulong src_offset, __global const float *restrict diff_dst, ulong diff_dst_offset,
-    __global const float *restrict means, ulong means_offset, __global const float *restrict variances,
-    ulong variances_offset, __global float4 *restrict sums, ulong sums_offset, SIZES, float epsilon) {
+    __global const float *restrict src, __global const float *restrict diff_dst, __global const float *restrict means,
+    __global const float *restrict variances, __global float4 *restrict sums, const backward_sums_numbers numbers) {
+  BACKWARD_SUMS_NUMBERS(NUMBER_CONSTANT)
   PLACE;
   src += src_offset;
   diff_dst += diff_dst_offset;
@@ -186,12 +190,11 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward
 // With x̂ = (src − mean)·r, r = 1/√(variance + ε): diff_shift = Σ diff_dst, diff_scale = Σ diff_dst·x̂,
 // diff_src = scale·r·(diff_dst − diff_shift/count − x̂·diff_scale/count).
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward(
-    __global const float *restrict src, ulong src_offset, __global const float *restrict diff_dst, ulong diff_dst_offset,
-    __global const float *restrict scale, ulong scale_offset, __global const float *restrict means, ulong means_offset,
-    __global const float *restrict variances, ulong variances_offset, __global const float4 *restrict sums,
-    ulong sums_offset, __global float *restrict diff_src, ulong diff_src_offset, __global float *restrict diff_scale,
-    ulong diff_scale_offset, __global float *restrict diff_shift, ulong diff_shift_offset, SIZES,
-    float epsilon EPILOGUE_PARAMETERS) {
+    __global const float *restrict src, __global const float *restrict diff_dst, __global const float *restrict scale,
+    __global const float *restrict means, __global const float *restrict variances,
+    __global const float4 *restrict sums, __global float *restrict diff_src, __global float *restrict diff_scale,
+    __global float *restrict diff_shift, const backward_numbers numbers EPILOGUE_PARAMETERS) {
+  BACKWARD_NUMBERS(NUMBER_CONSTANT)
   PLACE;
   sums += sums_offset + channel * parts * 2;
   const float base = sums[1].x, variance = variances[variances_offset + channel];

@@ -16,18 +16,24 @@
 #define EPILOGUE(value, z, m, n_outer, n_inner) (value)
 #endif
 
+#define DIVISOR_NUMBERS(NUMBER, name) NUMBER(uint, name) NUMBER(uint, name##_multiplier) NUMBER(uint, name##_shift)
 #ifdef VOLUME
-#define DEPTH_SIZES , uint item_depth, uint item_depth_multiplier, uint item_depth_shift, int depth, int dst_depth, int padding_d
+#define DEPTH_SIZES(NUMBER) \
+  DIVISOR_NUMBERS(NUMBER, item_depth) NUMBER(int, depth) NUMBER(int, dst_depth) NUMBER(int, padding_d)
 #else
-#define DEPTH_SIZES
+#define DEPTH_SIZES(NUMBER)
 #define depth 1
 #define dst_depth 1
 #define padding_d 0
 #endif
-#define SIZES                                                                                                 \
-  uint count, uint item_width, uint item_width_multiplier, uint item_width_shift, uint item_height,           \
-      uint item_height_multiplier, uint item_height_shift, int height, int width, int dst_height, int dst_width, \
-      int padding_h, int padding_w DEPTH_SIZES
+#define SIZES(NUMBER)                                                                                          \
+  NUMBER(uint, count) DIVISOR_NUMBERS(NUMBER, item_width) DIVISOR_NUMBERS(NUMBER, item_height)                 \
+  NUMBER(int, height) NUMBER(int, width) NUMBER(int, dst_height) NUMBER(int, dst_width) NUMBER(int, padding_h) \
+  NUMBER(int, padding_w) DEPTH_SIZES(NUMBER)
+typedef struct { MAX_FORWARD_NUMBERS(NUMBER_MEMBER) } max_forward_numbers;
+typedef struct { MAX_BACKWARD_NUMBERS(NUMBER_MEMBER) } max_backward_numbers;
+typedef struct { AVERAGE_FORWARD_NUMBERS(NUMBER_MEMBER) } average_forward_numbers;
+typedef struct { AVERAGE_BACKWARD_NUMBERS(NUMBER_MEMBER) } average_backward_numbers;
 
 // `plane` (the channel), `z`, `y` and `x` of every element of the result that the item owns.
 #ifdef VOLUME
@@ -59,8 +65,9 @@
   (((i) / (KERNEL_H * KERNEL_W) * DILATION_D * height + (i) / KERNEL_W % KERNEL_H * DILATION_H) * width +      \
    (i) % KERNEL_W * DILATION_W)
 
-__kernel void pool_max_forward(__global const float *restrict src, ulong src_offset, __global float *restrict dst,
-                               ulong dst_offset, __global int *restrict indices, ulong indices_offset, SIZES) {
+__kernel void pool_max_forward(__global const float *restrict src, __global float *restrict dst,
+                               __global int *restrict indices, const max_forward_numbers numbers) {
+  MAX_FORWARD_NUMBERS(NUMBER_CONSTANT)
   EACH_ELEMENT {
     const int front = BEGIN_D(z), top = BEGIN_H(y), left = BEGIN_W(x);
     __global const float *const from = src + src_offset + (ulong)plane * (depth * height * width);
@@ -103,9 +110,9 @@ __kernel void pool_max_forward(__global const float *restrict src, ulong src_off
 }
 
 #if defined(APART) && defined(WHOLE_ROWS)
-__kernel void pool_max_backward(__global const float *restrict diff_dst, ulong diff_dst_offset,
-                                __global const int *restrict indices, ulong indices_offset,
-                                __global float *restrict diff_src, ulong diff_src_offset, SIZES EPILOGUE_PARAMETERS) {
+__kernel void pool_max_backward(__global const float *restrict diff_dst, __global const int *restrict indices,
+                                __global float *restrict diff_src, const max_backward_numbers numbers EPILOGUE_PARAMETERS) {
+  MAX_BACKWARD_NUMBERS(NUMBER_CONSTANT)
   const uint row = (uint)get_global_id(0);
   SPLIT_ROW
   const int oz = z / STRIDE_D, oy = y / STRIDE_H, here = (z * height + y) * width;
@@ -124,9 +131,9 @@ __kernel void pool_max_backward(__global const float *restrict diff_dst, ulong d
   for (int x = windows * STRIDE_W; x < (int)item_width; ++x) diff_src[x] = EPILOGUE(0.0f, 0, row, 0, x);
 }
 #else
-__kernel void pool_max_backward(__global const float *restrict diff_dst, ulong diff_dst_offset,
-                                __global const int *restrict indices, ulong indices_offset,
-                                __global float *restrict diff_src, ulong diff_src_offset, SIZES EPILOGUE_PARAMETERS) {
+__kernel void pool_max_backward(__global const float *restrict diff_dst, __global const int *restrict indices,
+                                __global float *restrict diff_src, const max_backward_numbers numbers EPILOGUE_PARAMETERS) {
+  MAX_BACKWARD_NUMBERS(NUMBER_CONSTANT)
   EACH_ELEMENT {
     const ulong from = (ulong)plane * (dst_depth * dst_height * dst_width);
     const int here = (z * height + y) * width + x;
@@ -141,8 +148,9 @@ __kernel void pool_max_backward(__global const float *restrict diff_dst, ulong d
 }
 #endif
 
-__kernel void pool_average_forward(__global const float *restrict src, ulong src_offset, __global float *restrict dst,
-                                   ulong dst_offset, SIZES) {
+__kernel void pool_average_forward(__global const float *restrict src, __global float *restrict dst,
+                                   const average_forward_numbers numbers) {
+  AVERAGE_FORWARD_NUMBERS(NUMBER_CONSTANT)
   EACH_ELEMENT {
     const int front = BEGIN_D(z), top = BEGIN_H(y), left = BEGIN_W(x);
     const int back = END_D(z, front), bottom = END_H(y, top), right = END_W(x, left);
@@ -157,8 +165,9 @@ __kernel void pool_average_forward(__global const float *restrict src, ulong src
   }
 }
 
-__kernel void pool_average_backward(__global const float *restrict diff_dst, ulong diff_dst_offset,
-                                    __global float *restrict diff_src, ulong diff_src_offset, SIZES EPILOGUE_PARAMETERS) {
+__kernel void pool_average_backward(__global const float *restrict diff_dst, __global float *restrict diff_src,
+                                    const average_backward_numbers numbers EPILOGUE_PARAMETERS) {
+  AVERAGE_BACKWARD_NUMBERS(NUMBER_CONSTANT)
   EACH_ELEMENT {
     __global const float *const from = diff_dst + diff_dst_offset + (ulong)plane * (dst_depth * dst_height * dst_width);
     float sum = 0.0f;

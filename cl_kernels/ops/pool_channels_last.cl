@@ -9,7 +9,13 @@
 #define dst_depth 1
 #define padding_d 0
 
-#define SIZES uint count, uint blocks, int height, int width, int dst_height, int dst_width, int padding_h, int padding_w
+#define SIZES(NUMBER)                                                             \
+  NUMBER(uint, count) NUMBER(uint, blocks) NUMBER(int, height) NUMBER(int, width) \
+  NUMBER(int, dst_height) NUMBER(int, dst_width) NUMBER(int, padding_h) NUMBER(int, padding_w)
+typedef struct { MAX_FORWARD_NUMBERS(NUMBER_MEMBER) } max_forward_numbers;
+typedef struct { MAX_BACKWARD_NUMBERS(NUMBER_MEMBER) } max_backward_numbers;
+typedef struct { AVERAGE_FORWARD_NUMBERS(NUMBER_MEMBER) } average_forward_numbers;
+typedef struct { AVERAGE_BACKWARD_NUMBERS(NUMBER_MEMBER) } average_backward_numbers;
 #define FIND_PLACE(item_height, item_width)                                              \
   const uint item = (uint)get_global_id(0);                                              \
   if (item >= count) return;                                                             \
@@ -17,8 +23,9 @@
   const uint image = row / item_height;                                                  \
   const int z = 0, y = (int)(row - image * item_height), x = (int)(place - row * item_width);
 
-__kernel void pool_max_forward(__global const uint4 *restrict src, ulong src_offset, __global uint4 *restrict dst,
-                               ulong dst_offset, __global int4 *restrict indices, ulong indices_offset, SIZES) {
+__kernel void pool_max_forward(__global const uint4 *restrict src, __global uint4 *restrict dst,
+                               __global int4 *restrict indices, const max_forward_numbers numbers) {
+  MAX_FORWARD_NUMBERS(NUMBER_CONSTANT)
   FIND_PLACE(dst_height, dst_width)
   src += src_offset + (ulong)image * height * width * blocks + block;
   float best[BLOCK_CHANNELS];
@@ -50,9 +57,9 @@ __kernel void pool_max_forward(__global const uint4 *restrict src, ulong src_off
   indices[1] = (int4)(places[4], places[5], places[6], places[7]);
 }
 
-__kernel void pool_max_backward(__global const uint4 *restrict diff_dst, ulong diff_dst_offset,
-                                __global const int4 *restrict indices, ulong indices_offset,
-                                __global uint4 *restrict diff_src, ulong diff_src_offset, SIZES EPILOGUE_PARAMETERS) {
+__kernel void pool_max_backward(__global const uint4 *restrict diff_dst, __global const int4 *restrict indices,
+                                __global uint4 *restrict diff_src, const max_backward_numbers numbers EPILOGUE_PARAMETERS) {
+  MAX_BACKWARD_NUMBERS(NUMBER_CONSTANT)
   FIND_PLACE(height, width)
   const ulong from = (ulong)image * dst_height * dst_width * blocks + block;
   const int here = y * width + x;
@@ -70,8 +77,9 @@ __kernel void pool_max_backward(__global const uint4 *restrict diff_dst, ulong d
   diff_src[diff_src_offset + item] = block_of(sums);
 }
 
-__kernel void pool_average_forward(__global const uint4 *restrict src, ulong src_offset, __global uint4 *restrict dst,
-                                   ulong dst_offset, SIZES) {
+__kernel void pool_average_forward(__global const uint4 *restrict src, __global uint4 *restrict dst,
+                                   const average_forward_numbers numbers) {
+  AVERAGE_FORWARD_NUMBERS(NUMBER_CONSTANT)
   FIND_PLACE(dst_height, dst_width)
   src += src_offset + (ulong)image * height * width * blocks + block;
   const int top = BEGIN_H(y), left = BEGIN_W(x), bottom = END_H(y, top), right = END_W(x, left);
@@ -91,8 +99,9 @@ __kernel void pool_average_forward(__global const uint4 *restrict src, ulong src
   dst[dst_offset + item] = block_of(sums);
 }
 
-__kernel void pool_average_backward(__global const uint4 *restrict diff_dst, ulong diff_dst_offset,
-                                    __global uint4 *restrict diff_src, ulong diff_src_offset, SIZES EPILOGUE_PARAMETERS) {
+__kernel void pool_average_backward(__global const uint4 *restrict diff_dst, __global uint4 *restrict diff_src,
+                                    const average_backward_numbers numbers EPILOGUE_PARAMETERS) {
+  AVERAGE_BACKWARD_NUMBERS(NUMBER_CONSTANT)
   FIND_PLACE(height, width)
   diff_dst += diff_dst_offset + (ulong)image * dst_height * dst_width * blocks + block;
   float sums[BLOCK_CHANNELS];

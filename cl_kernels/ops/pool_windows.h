@@ -3,6 +3,16 @@
 #ifndef CONCORD_POOL_WINDOWS_H
 #define CONCORD_POOL_WINDOWS_H
 
+#include "shared/numbers.h"
+
+// The numbers of the kernels; SIZES is their file's.
+#define MAX_FORWARD_NUMBERS(NUMBER) \
+  NUMBER(ulong, src_offset) NUMBER(ulong, dst_offset) NUMBER(ulong, indices_offset) SIZES(NUMBER)
+#define MAX_BACKWARD_NUMBERS(NUMBER) \
+  NUMBER(ulong, diff_dst_offset) NUMBER(ulong, indices_offset) NUMBER(ulong, diff_src_offset) SIZES(NUMBER)
+#define AVERAGE_FORWARD_NUMBERS(NUMBER) NUMBER(ulong, src_offset) NUMBER(ulong, dst_offset) SIZES(NUMBER)
+#define AVERAGE_BACKWARD_NUMBERS(NUMBER) NUMBER(ulong, diff_dst_offset) NUMBER(ulong, diff_src_offset) SIZES(NUMBER)
+
 // Along one dimension: the pixels [BEGIN, END) of window o, which may lie outside, and the windows [FIRST, LAST] that hold
 // pixel i or, with dilation, might.
 #ifdef ADAPTIVE

@@ -11,6 +11,7 @@
 #include "shared/chains.h"
 #include "shared/lanes.h"
 #include "ops/norm_rstd.h"
+#include "ops/row_norm.h"
 
 #ifndef EPILOGUE_IS_EXPRESSION
 #define EPILOGUE_PARAMETERS
@@ -85,13 +86,14 @@
     products += d_ * (READ(dst, i) * share);      \
   } while (0)
 
+#define SIZES(NUMBER) NUMBER(ulong, rows) NUMBER(ulong, length)
+typedef struct { FORWARD_NUMBERS(NUMBER_MEMBER) } forward_numbers;
+typedef struct { BACKWARD_NUMBERS(NUMBER_MEMBER) } backward_numbers;
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forward(
-    __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset,
-    __global float *restrict rstds, ulong rstds_offset,
-#ifdef CENTRED
-    __global float *restrict means, ulong means_offset,
-#endif
-    ulong rows, ulong length, float share, float epsilon, float most_unit EPILOGUE_PARAMETERS) {
+    __global const float *restrict src, __global float *restrict dst, __global float *restrict rstds,
+    MEANS_OPERAND const forward_numbers numbers EPILOGUE_PARAMETERS) {
+  FORWARD_NUMBERS(NUMBER_CONSTANT)
   LANES_SCRATCH(float2, scratch);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW;
   __global const float *restrict values = src + src_offset + min(row, rows - 1) * length;
@@ -122,9 +124,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forw
 }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_backward(
-    __global const float *restrict diff_dst, ulong diff_dst_offset, __global const float *restrict dst,
-    ulong dst_offset, __global const float *restrict rstds, ulong rstds_offset, __global float *restrict diff_src,
-    ulong diff_src_offset, ulong rows, ulong length, float share EPILOGUE_PARAMETERS) {
+    __global const float *restrict diff_dst, __global const float *restrict dst,
+    __global const float *restrict rstds, __global float *restrict diff_src,
+    const backward_numbers numbers EPILOGUE_PARAMETERS) {
+  BACKWARD_NUMBERS(NUMBER_CONSTANT)
   LANES_SCRATCH(float2, scratch);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW, begin = min(row, rows - 1) * length;
   __global const float *restrict values = diff_dst + diff_dst_offset + begin;

@@ -3,6 +3,7 @@
 //   forward  4 bytes a channel; backward 6.
 // The text in front may give the first result an epilogue (block_epilogue), and diff_dst a prologue (block_prologue).
 #include "ops/norm_rstd.h"
+#include "ops/row_norm.h"
 #include "shared/channels_last.h"
 #include "shared/epilogue_block.h"
 #include "shared/lanes.h"
@@ -19,13 +20,14 @@
   EACH_BLOCK(j) EPILOGUE_BLOCK(values[j], begin + BLOCK(j), row, BLOCK(j) * BLOCK_CHANNELS);          \
   EACH_BLOCK(j) if (IS_BLOCK(j)) to[begin + LANE + j * LANES] = block_of(values[j]);
 
+#define SIZES(NUMBER) NUMBER(uint, rows) NUMBER(uint, blocks)
+typedef struct { FORWARD_NUMBERS(NUMBER_MEMBER) } forward_numbers;
+typedef struct { BACKWARD_NUMBERS(NUMBER_MEMBER) } backward_numbers;
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_tokens(
-    __global const uint4 *restrict src, ulong src_offset, __global uint4 *restrict dst, ulong dst_offset,
-    __global float *restrict rstds, ulong rstds_offset,
-#ifdef CENTRED
-    __global float *restrict means, ulong means_offset,
-#endif
-    uint rows, uint blocks, float share, float epsilon, float most_unit EPILOGUE_PARAMETERS) {
+    __global const uint4 *restrict src, __global uint4 *restrict dst, __global float *restrict rstds,
+    MEANS_OPERAND const forward_numbers numbers EPILOGUE_PARAMETERS) {
+  FORWARD_NUMBERS(NUMBER_CONSTANT)
   LANES_SCRATCH(float2, scratch);
   const uint row = (uint)get_group_id(0) * ROWS + ROW;
   const ulong begin = (ulong)min(row, rows - 1) * blocks;
@@ -67,9 +69,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_toke
 }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_tokens_backward(
-    __global const uint4 *restrict diff_dst, ulong diff_dst_offset, __global const uint4 *restrict dst,
-    ulong dst_offset, __global const float *restrict rstds, ulong rstds_offset, __global uint4 *restrict diff_src,
-    ulong diff_src_offset, uint rows, uint blocks, float share PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
+    __global const uint4 *restrict diff_dst, __global const uint4 *restrict dst,
+    __global const float *restrict rstds, __global uint4 *restrict diff_src,
+    const backward_numbers numbers PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
+  BACKWARD_NUMBERS(NUMBER_CONSTANT)
   LANES_SCRATCH(float2, scratch);
   const uint row = (uint)get_group_id(0) * ROWS + ROW;
   const ulong begin = (ulong)min(row, rows - 1) * blocks;

@@ -37,8 +37,9 @@ struct EpilogueText {
   std::vector<Argument> arguments;
   /// The number of buffers that the epilogue reads.
   [[nodiscard]] std::int64_t operands() const {
-    return std::ranges::count_if(arguments,
-                                 [](const Argument& one) { return std::holds_alternative<BufferArgument>(one); });
+    std::int64_t count = 0;
+    for_each_argument(arguments, [&](const Argument& one) { count += std::holds_alternative<BufferArgument>(one); });
+    return count;
   }
 };
 

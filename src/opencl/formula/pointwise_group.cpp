@@ -36,24 +36,29 @@ class GroupLaunch {
       : op_(op), request_(request), begin_(begin), count_(count) {}
 
   [[nodiscard]] std::string text(bool by_runs) const {
-    std::string parameters;
+    std::string memories, numbers;
+    const auto add = [&](const char* qualifier, DType type, const std::string& name) {
+      memories += fmt::format("__global {}{}* {}, ", qualifier, stored_type(type), name);
+      numbers += fmt::format("NUMBER(ulong, {}_offset) ", name);
+    };
     for (std::size_t i = 0; i < op_.reach().size(); ++i) {
-      if (op_.reach()[i] == Reach::shared) parameters += parameter("const ", input_type(i), fmt::format("in{}", i));
+      if (op_.reach()[i] == Reach::shared) add("const ", input_type(i), fmt::format("in{}", i));
     }
     for (std::size_t m = 0; m < count_; ++m) {
       for (std::size_t i = 0; i < op_.reach().size(); ++i) {
         if (op_.reach()[i] == Reach::shared) continue;
-        parameters += parameter("const ", input_type(i), fmt::format("m{}_in{}", m, i));
+        add("const ", input_type(i), fmt::format("m{}_in{}", m, i));
       }
       for (std::size_t k = 0; k < op_.results(); ++k) {
-        parameters += parameter("", op_.member().types()[k], fmt::format("m{}_out{}", m, k));
+        add("", op_.member().types()[k], fmt::format("m{}_out{}", m, k));
       }
-      parameters += fmt::format("const uint m{0}_n, const uint m{0}_end, ", m);
+      numbers += fmt::format("NUMBER(uint, m{0}_n) NUMBER(uint, m{0}_end) ", m);
     }
-    parameters.resize(parameters.size() - 2);
     return kernel_source("shared/formulas.h") + (stores_bf16(op_) ? kernel_source("shared/channels_last.h") : "") +
-           fmt::format("#define INPUTS {}\n#define GROUP_PARAMETERS {}\n#define GROUP_POINTERS {}\n",
-                       op_.reach().size(), parameters, pointers()) +
+           fmt::format(
+               "#define INPUTS {}\n#define GROUP_OPERANDS {}\n#define GROUP_NUMBERS(NUMBER) {}\n"
+               "#define GROUP_POINTERS {}\n",
+               op_.reach().size(), memories.substr(0, memories.size() - 2), numbers, pointers()) +
            (by_runs ? element() + kernel_source("formula/pointwise_group_contiguous.cl")
                     : load_and_store() + kernel_source("formula/pointwise_group.cl"));
   }
@@ -77,17 +82,13 @@ class GroupLaunch {
       list.emplace_back(static_cast<std::uint32_t>(elements));
       list.emplace_back(static_cast<std::uint32_t>(groups));
     }
-    return {std::move(list), groups};
+    return {{PackedArguments{std::move(list)}}, groups};
   }
 
  private:
   [[nodiscard]] DType input_type(std::size_t i) const { return request_.inputs[op_.place_of(0, i)].dtype; }
 
   static std::string stored_type(DType type) { return type == DType::bf16 ? "ushort" : cl_type(type); }
-
-  static std::string parameter(const char* qualifier, DType type, const std::string& name) {
-    return fmt::format("__global {0}{1}* {2}, const ulong {2}_offset, ", qualifier, stored_type(type), name);
-  }
 
   /// Declares in0, …, out0, …, n and begin, and sets them to those of the group's member.
   [[nodiscard]] std::string pointers() const {

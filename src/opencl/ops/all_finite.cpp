@@ -27,13 +27,13 @@ std::string choice(std::size_t first, std::size_t end) {
 }
 
 std::string text_for(std::size_t members) {
-  std::string parameters;
+  std::string memories, numbers;
   for (std::size_t m = 0; m < members; ++m) {
-    parameters +=
-        fmt::format("{1}__global const uint* src{0}, const ulong src{0}_offset, const ulong n{0}, const uint end{0}", m,
-                    m == 0 ? "" : ", ");
+    memories += fmt::format("{}__global const uint* src{}", m == 0 ? "" : ", ", m);
+    numbers += fmt::format("NUMBER(ulong, src{0}_offset) NUMBER(ulong, n{0}) NUMBER(uint, end{0}) ", m);
   }
-  return fmt::format("#define MEMBERS {}\n#define MEMBER {}\n", parameters, choice(0, members)) +
+  return fmt::format("#define MEMBERS {}\n#define MEMBER_NUMBERS(NUMBER) {}\n#define MEMBER {}\n", memories, numbers,
+                     choice(0, members)) +
          kernel_source("ops/all_finite.cl");
 }
 
@@ -88,8 +88,8 @@ PreparedKernel prepare_all_finite(Context& context, const ops::AllFinite&, const
       stages.emplace_back(
           Stage{.program = program, .function = "all_finite_begin", .arguments = {progress}, .once = true});
     }
-    stages.emplace_back(
-        Stage{program, "all_finite_groups", std::move(arguments), {groups * local, 1, 1}, {local, 1, 1}});
+    stages.emplace_back(Stage{
+        program, "all_finite_groups", {PackedArguments{std::move(arguments)}}, {groups * local, 1, 1}, {local, 1, 1}});
   }
   const std::string name = launches == 1 ? "all_finite" : fmt::format("all_finite, {} launches", launches);
   return prepared(request, std::make_unique<StagedKernel>(context, name, std::move(stages)));

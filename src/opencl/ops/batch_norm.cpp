@@ -184,12 +184,13 @@ PreparedKernel two_stages(Context& context, const KernelRequest& request, const 
   second_arguments.insert(second_arguments.end(), cut.sizes.begin(), cut.sizes.end());
   first_arguments.emplace_back(epsilon);
   second_arguments.emplace_back(epsilon);
-  second_arguments.insert(second_arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
+  std::vector<Argument> second_packed{PackedArguments{std::move(second_arguments)}};
+  second_packed.insert(second_packed.end(), epilogue.arguments.begin(), epilogue.arguments.end());
   const std::array<std::size_t, 3> global{static_cast<std::size_t>(cut.channels) * cut.threads,
                                           static_cast<std::size_t>(cut.parts), 1};
   std::vector<StagedKernel::AnyStage> stages{
-      Stage{plain, first, std::move(first_arguments), global, {cut.threads, 1, 1}},
-      Stage{program, second, std::move(second_arguments), global, {cut.threads, 1, 1}}};
+      Stage{plain, first, {PackedArguments{std::move(first_arguments)}}, global, {cut.threads, 1, 1}},
+      Stage{program, second, std::move(second_packed), global, {cut.threads, 1, 1}}};
   return prepared(request,
                   std::make_unique<StagedKernel>(context, std::string(name), std::move(stages), cut.sums_bytes()));
 }

@@ -81,10 +81,10 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
     }
   }
   const EpilogueText text = epilogue_text(request, epilogue);
-  arguments.insert(arguments.end(), text.arguments.begin(), text.arguments.end());
   Stage stage;
   stage.function = function;
-  stage.arguments = std::move(arguments);
+  stage.arguments = {PackedArguments{std::move(arguments)}};
+  stage.arguments.insert(stage.arguments.end(), text.arguments.begin(), text.arguments.end());
   if (context.limits().is_cpu) {
     definitions.emplace_back("WHOLE_ROWS");
     stage.global = {static_cast<std::size_t>(rows), 1, 1};

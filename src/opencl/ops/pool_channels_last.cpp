@@ -33,9 +33,10 @@ std::optional<PreparedKernel> prepare(Context& context, std::string_view name, c
        {sizes.src[1], sizes.src[2], sizes.dst[1], sizes.dst[2], o.padding[1], o.padding[2]}) {
     arguments.emplace_back(static_cast<std::int32_t>(value));
   }
-  arguments.insert(arguments.end(), text->arguments.begin(), text->arguments.end());
+  std::vector<Argument> all{PackedArguments{std::move(arguments)}};
+  all.insert(all.end(), text->arguments.begin(), text->arguments.end());
   Stage stage{context.program_from(text->text + kernel_source("ops/pool_channels_last.cl"), definitions),
-              std::move(function), std::move(arguments)};
+              std::move(function), std::move(all)};
   blocking_of(context.limits(), blocks, 1).apply(stage);
   auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", name),
                                                std::vector<StagedKernel::AnyStage>{std::move(stage)});

@@ -43,7 +43,7 @@ struct TokenLanes {
 };
 
 /// How the two kernels compute an operator. `inputs`: without those of the epilogue. `tokens`: the inputs that are
-/// tokens where the result is. `numbers`: the last arguments of the kernel.
+/// tokens where the result is. `numbers`: the last ones of the kernel.
 struct Computation {
   std::string tokens_function, rows_function;
   std::size_t inputs, tokens;
@@ -76,15 +76,16 @@ std::optional<PreparedKernel> prepare_tokens(Context& context, const Op& op, con
   if (prologue != nullptr) before = block_prologue(request, *prologue, ChannelAxis::last);
   if (epilogue != nullptr) behind = block_epilogue(request, *epilogue, ChannelAxis::last);
   if (!before || !behind) return std::nullopt;
-  std::vector<Argument> arguments;
+  std::vector<Argument> packed;
   for (std::size_t i = 0; i < computation.inputs; ++i) {
-    arguments.emplace_back(i < computation.tokens ? blocks_of(input(i)) : input(i));
+    packed.emplace_back(i < computation.tokens ? blocks_of(input(i)) : input(i));
   }
   for (std::size_t k = 0; k < request.outputs.size(); ++k) {
-    arguments.emplace_back(k == 0 ? blocks_of(output(0)) : output(k));
+    packed.emplace_back(k == 0 ? blocks_of(output(0)) : output(k));
   }
-  arguments.insert(arguments.end(), {as_uint(dst.rows()), as_uint(blocks), share_of(dst.channels())});
-  arguments.insert(arguments.end(), computation.numbers.begin(), computation.numbers.end());
+  packed.insert(packed.end(), {as_uint(dst.rows()), as_uint(blocks), share_of(dst.channels())});
+  packed.insert(packed.end(), computation.numbers.begin(), computation.numbers.end());
+  std::vector<Argument> arguments{PackedArguments{std::move(packed)}};
   arguments.insert(arguments.end(), before->arguments.begin(), before->arguments.end());
   arguments.insert(arguments.end(), behind->arguments.begin(), behind->arguments.end());
   std::vector<std::string> definitions = number_definitions(context, number);
@@ -121,11 +122,12 @@ PreparedKernel prepare_rows(Context& context, const Op& op, const KernelRequest&
     }
     text = gemm_epilogue(epilogue->expression, extra);
   }
-  std::vector<Argument> arguments;
-  for (std::size_t i = 0; i < computation.inputs; ++i) arguments.emplace_back(input(i));
-  for (std::size_t k = 0; k < request.outputs.size(); ++k) arguments.emplace_back(output(k));
-  arguments.insert(arguments.end(), {as_ulong(sizes.rows), as_ulong(sizes.length), share_of(sizes.length)});
-  arguments.insert(arguments.end(), computation.numbers.begin(), computation.numbers.end());
+  std::vector<Argument> packed;
+  for (std::size_t i = 0; i < computation.inputs; ++i) packed.emplace_back(input(i));
+  for (std::size_t k = 0; k < request.outputs.size(); ++k) packed.emplace_back(output(k));
+  packed.insert(packed.end(), {as_ulong(sizes.rows), as_ulong(sizes.length), share_of(sizes.length)});
+  packed.insert(packed.end(), computation.numbers.begin(), computation.numbers.end());
+  std::vector<Argument> arguments{PackedArguments{std::move(packed)}};
   arguments.insert(arguments.end(), text.arguments.begin(), text.arguments.end());
   const Lanes lanes = lanes_for(context, sizes.length, 1);
   std::vector<std::string> definitions = lanes.definitions();

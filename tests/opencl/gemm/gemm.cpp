@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 
 #include "concord/core/log.hpp"
 #include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/gemm/implementation.hpp"
+#include "concord/opencl/gemm/matrix_check.hpp"
 #include "opencl/context_of.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
@@ -106,6 +108,43 @@ TEST_CASE("every implementation of a product applies an epilogue", "[opencl][gem
         "a column and a matrix for every batch",
         {{integers({3, k, 11}, 1)}, {integers({3, k, 18}, 2)}, {integers({11, 1}, 3)}, {integers({11, 18}, 4)}},
         [](const std::vector<Value>& x) { return std::vector{(matmul(x[0], x[1], true) + x[2]) * x[3]}; });
+  }
+}
+
+TEST_CASE("every implementation of a product has 64-bit indices where an operand is large", "[opencl][gemm]") {
+  constexpr std::int64_t kRows = 9, kColumns = 33;
+  for (const std::int64_t k : {5, 2000}) {
+    const std::vector<float> a = opencl::whole_numbers(kRows * k, 5), b = opencl::whole_numbers(k * kColumns, 11);
+    std::vector<float> expected;
+    for (std::int64_t i = 0; i < kRows * kColumns; ++i) {
+      float sum = 0;
+      for (std::int64_t j = 0; j < k; ++j) {
+        sum += a[static_cast<std::size_t>(i / kColumns * k + j)] *
+               b[static_cast<std::size_t>(j * kColumns + i % kColumns)];
+      }
+      expected.push_back(sum);
+    }
+    opencl::Gemm gemm = opencl::dense_gemm(kRows, kColumns, k);
+    gemm.largest = std::int64_t{1} << 31;
+    for (const DevicePtr& device : opencl_devices()) {
+      opencl::Context& context = context_of(device);
+      for (const opencl::GemmImplementation* one : opencl::gemm_implementations()) {
+        if (!one->refusal(context, gemm).empty() || !one->device_refusal(context, gemm.precision).empty()) continue;
+        INFO(one->name << " on " << device->info().id << ", k = " << k);
+        const auto kernel = one->prepare(context, gemm, "test");
+        const std::array buffers{device->allocate(a.size() * sizeof(float)), device->allocate(b.size() * sizeof(float)),
+                                 device->allocate(expected.size() * sizeof(float)),
+                                 device->allocate(std::max<std::size_t>(kernel->workspace(), 4))};
+        device->write(*buffers[0], 0, std::as_bytes(std::span(a)));
+        device->write(*buffers[1], 0, std::as_bytes(std::span(b)));
+        const std::array<Operand, 2> inputs{{{buffers[0].get(), 0}, {buffers[1].get(), 0}}};
+        const Operand output{buffers[2].get(), 0};
+        kernel->bind(inputs, {&output, 1}, {buffers[3].get(), 0})->enqueue();
+        std::vector<float> result(expected.size());
+        device->read(*buffers[2], 0, std::as_writable_bytes(std::span(result)));
+        CHECK(result == expected);
+      }
+    }
   }
 }
 
