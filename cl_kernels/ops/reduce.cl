@@ -5,9 +5,15 @@
 //   reduce_rows    CPUs, inner = 1: an item owns one row, with WIDTH chains side by side.
 //   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows, one chain each.
 //   reduce_argmax  over all of `length`: the first largest value's place; the first NaN wins.
+// The text in front may give reduce_lanes and reduce_rows an epilogue (gemm_epilogue), for row m.
 #include "shared/chains.h"
 #include "shared/index.h"
 #include "shared/lanes.h"
+
+#ifndef EPILOGUE_IS_EXPRESSION
+#define EPILOGUE_PARAMETERS
+#define EPILOGUE(value, z, m, n_outer, n_inner) (value)
+#endif
 
 #define CONCAT_(x, y) x##y
 #define CONCAT(x, y) CONCAT_(x, y)
@@ -46,7 +52,7 @@ static inline ulong place_in_runs(uint i, uint run, uint multiplier, uint shift,
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
     __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, ulong outputs,
-    ulong length, ulong part, ulong parts, ulong inner RUN_PARAMETERS) {
+    ulong length, ulong part, ulong parts, ulong inner RUN_PARAMETERS EPILOGUE_PARAMETERS) {
   LANES_SCRATCH(float, scratch);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW, output = min(row, outputs - 1);
   const ulong outer_part = output / inner, outer = outer_part / parts, begin = (outer_part - outer * parts) * part;
@@ -72,11 +78,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
   JOIN(float, value, low, rest);
   value = WITH_LOW(value, low);
   LANES_REDUCE(value, scratch, COMBINE);
-  if (LANE == 0 && row < outputs) dst[dst_offset + row] = value;
+  if (LANE == 0 && row < outputs) dst[dst_offset + row] = EPILOGUE(value, 0, row, 0, 0);
 }
 
 __kernel void reduce_rows(__global const float *restrict src, ulong src_offset, __global float *restrict dst,
-                          ulong dst_offset, ulong length, ulong part, ulong parts) {
+                          ulong dst_offset, ulong length, ulong part, ulong parts EPILOGUE_PARAMETERS) {
   const ulong row = get_global_id(0), outer = row / parts, begin = (row - outer * parts) * part;
   const ulong count = min(length, begin + part) - begin;
   src += src_offset + outer * length + begin;
@@ -98,7 +104,8 @@ __kernel void reduce_rows(__global const float *restrict src, ulong src_offset, 
   }
   for (; i < count; ++i) rest = COMBINE(rest, src[i]);
   JOIN(float, value, low, rest);
-  dst[dst_offset + row] = WITH_LOW(value, low);
+  value = WITH_LOW(value, low);
+  dst[dst_offset + row] = EPILOGUE(value, 0, row, 0, 0);
 }
 
 __kernel void reduce_columns(__global const float *restrict src, ulong src_offset, __global float *restrict dst,

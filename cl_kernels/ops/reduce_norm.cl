@@ -1,8 +1,13 @@
 // The Euclidean norms of rows of src (outer, length, inner) to dst (outer, parts, inner), as ops/reduce.cl reduces them; a norm
 // of norms joins parts. Squares are summed in three sizes of numbers, the small and the large ones times a power of two, so
-// that none leaves fp32. Every element is read once (4 bytes); the order is fixed.
+// that none leaves fp32. Every element is read once (4 bytes); the order is fixed. An epilogue as in ops/reduce.cl.
 #include "shared/chains.h"
 #include "shared/lanes.h"
+
+#ifndef EPILOGUE_IS_EXPRESSION
+#define EPILOGUE_PARAMETERS
+#define EPILOGUE(value, z, m, n_outer, n_inner) (value)
+#endif
 
 #define WIDTH 16
 #define TERMS 16  // of a chain before it is joined
@@ -41,7 +46,7 @@ static inline float norm_of_sums(float small, float middle, float large) {
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
     __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, ulong outputs,
-    ulong length, ulong part, ulong parts, ulong inner) {
+    ulong length, ulong part, ulong parts, ulong inner EPILOGUE_PARAMETERS) {
   LANES_SCRATCH(float4, scratch);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW, output = min(row, outputs - 1);
   const ulong outer_part = output / inner, outer = outer_part / parts, begin = (outer_part - outer * parts) * part;
@@ -56,11 +61,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
   }
   float4 sums = (float4)(all_small, all_middle, all_large, 0.0f);
   LANES_REDUCE(sums, scratch, COMBINE_SUM);
-  if (LANE == 0 && row < outputs) dst[dst_offset + row] = norm_of_sums(sums.x, sums.y, sums.z);
+  if (LANE > 0 || row >= outputs) return;
+  const float norm = norm_of_sums(sums.x, sums.y, sums.z);
+  dst[dst_offset + row] = EPILOGUE(norm, 0, row, 0, 0);
 }
 
 __kernel void reduce_rows(__global const float *restrict src, ulong src_offset, __global float *restrict dst,
-                          ulong dst_offset, ulong length, ulong part, ulong parts) {
+                          ulong dst_offset, ulong length, ulong part, ulong parts EPILOGUE_PARAMETERS) {
   const ulong row = get_global_id(0), outer = row / parts, begin = (row - outer * parts) * part;
   const ulong count = min(length, begin + part) - begin;
   src += src_offset + outer * length + begin;
@@ -80,7 +87,8 @@ __kernel void reduce_rows(__global const float *restrict src, ulong src_offset, 
   JOIN_CHAINS(all_middle, chains_middle, COMBINE_SUM);
   JOIN_CHAINS(all_large, chains_large, COMBINE_SUM);
   for (; i < count; ++i) ADD_SQUARE(float, all, src[i]);
-  dst[dst_offset + row] = norm_of_sums(all_small, all_middle, all_large);
+  const float norm = norm_of_sums(all_small, all_middle, all_large);
+  dst[dst_offset + row] = EPILOGUE(norm, 0, row, 0, 0);
 }
 
 __kernel void reduce_columns(__global const float *restrict src, ulong src_offset, __global float *restrict dst,

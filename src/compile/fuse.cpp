@@ -1,8 +1,11 @@
 // Fusion of pointwise operators with each other, into the operators before them, and into those behind them.
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "concord/compile/lowered.hpp"
 #include "concord/graph/constant_steps.hpp"
+#include "concord/ops/copy.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/prologued.hpp"
@@ -133,6 +136,67 @@ Rearranged with_first(const LoweredNode& node, const ops::Pointwise& pointwise, 
           std::move(others)};
 }
 
+// The input of `node`, a formula of single numbers, that is a reshaped result which it may be the epilogue of.
+std::optional<ValueId> reshaped_base(const Lowered& program, const Uses& uses, const LoweredNode& node,
+                                     const Device& device, Precision precision) {
+  const auto* pointwise = as_pointwise(node);
+  if (!pointwise || node.outputs.size() != 1 || pointwise->expression().uses_coordinates()) return {};
+  const TensorSpec& spec = program.value(node.outputs[0]).spec;
+  if (spec.dtype != DType::f32 || spec.shape.elements() != 1) return {};
+  const auto producer = [&](ValueId id) -> const LoweredNode& {
+    return program.nodes[static_cast<std::size_t>(uses.producer[static_cast<std::size_t>(id)])];
+  };
+  for (const ValueId id : node.inputs) {
+    if (!uses.is_private(id) || !producer(id).op->is_alias()) continue;
+    const ValueId from = producer(id).inputs[0];
+    if (!uses.is_private(from)) continue;
+    const LoweredNode& base = producer(from);
+    const TensorSpec& made = program.value(from).spec;
+    const auto [epilogue, extra] = with_first(node, *pointwise, id);
+    const bool fits = std::ranges::all_of(
+        extra, [&](ValueId other) { return program.value(other).spec.shape.rank() <= made.shape.rank(); });
+    if (fits && made.dtype == DType::f32 && !as_pointwise(base) && !base.op->is_alias() && base.outputs.size() == 1 &&
+        device.supports_epilogue(*base.op, program.specs(base.inputs), made, epilogue, program.specs(extra),
+                                 precision)) {
+      return id;
+    }
+  }
+  return {};
+}
+
+// A formula of single numbers, one of which is a reshaped result, goes in front of the reshape where it can then be an
+// epilogue: the division of a mean, whose sum has dimensions that the mean has not.
+void move_before_reshapes(Lowered& program, const Device& device, Precision precision) {
+  const Uses uses(program);
+  std::set<ValueId> gone;
+  std::vector<LoweredNode> nodes;
+  for (const LoweredNode& node : program.nodes) {
+    nodes.push_back(node);
+    const std::optional<ValueId> reshaped = reshaped_base(program, uses, node, device, precision);
+    if (!reshaped) continue;
+    gone.insert(*reshaped);
+    const ValueId from = program.value(*reshaped).alias_of, result = node.outputs[0];
+    const TensorSpec spec = program.value(from).spec;
+    const auto moved = static_cast<ValueId>(program.values.size());
+    program.values.emplace_back().spec = spec;
+    program.value(result).alias_of = moved;
+    const auto* pointwise = as_pointwise(node);
+    LoweredNode& formula = nodes.back();
+    formula.op = std::make_shared<const ops::Pointwise>(pointwise->expression(), pointwise->types(),
+                                                        std::string(pointwise->name()), spec.shape);
+    std::ranges::replace(formula.inputs, *reshaped, from);
+    formula.outputs = {moved};
+    LoweredNode& reshape = nodes.emplace_back();
+    reshape.op = std::make_shared<const ops::Reshape>(program.value(result).spec.shape);
+    reshape.name = node.name;
+    reshape.inputs = {moved};
+    reshape.outputs = {result};
+    reshape.pass = node.pass;
+  }
+  std::erase_if(nodes, [&](const LoweredNode& node) { return gone.contains(node.outputs[0]); });
+  program.nodes = std::move(nodes);
+}
+
 // Into a base of several results only where every other operand is there before it: the merged node takes the base's
 // place, so that readers of the other results stay behind it.
 void merge_epilogues(Lowered& program, const Device& device, Precision precision) {
@@ -209,6 +273,7 @@ void merge_prologues(Lowered& program, const Device& device, Precision precision
 
 void fuse(Lowered& program, const Device& device, Precision precision) {
   merge_chains(program);
+  move_before_reshapes(program, device, precision);
   merge_epilogues(program, device, precision);
   merge_prologues(program, device, precision);
 }

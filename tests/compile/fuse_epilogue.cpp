@@ -57,6 +57,33 @@ TEST_CASE("the device decides for each operator and formula", "[compile]") {
         Names{"matmul", "relu", "matmul", "add", "reduce_sum+relu"});
 }
 
+TEST_CASE("a formula goes in front of the reshape of a single number where it is an epilogue then", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, {4, 6}});
+  const Value other = graph.input("other", {DType::f32, {}}), deep = graph.input("deep", {DType::f32, {1, 1, 1}});
+  const Value loss = named(mean(x), "loss");
+  CHECK(operators_of(fused(graph, std::vector{loss})) == Names{"reduce_sum", "reshape", "divide"});
+
+  FakeDevice device;
+  device.takes_epilogue = [](const Operator& op, const Expression&) { return op.name() == "reduce_sum"; };
+  const Lowered program = fused(graph, std::vector{loss}, device);
+  REQUIRE(operators_of(program) == Names{"reduce_sum+divide", "reshape"});
+  CHECK(program.value(program.nodes[0].outputs[0]).spec.shape == Shape{1, 1});
+  CHECK(program.value(program.nodes[1].outputs[0]).spec.shape == Shape{});
+  CHECK(program.root(program.nodes[1].outputs[0]) == program.nodes[0].outputs[0]);
+  CHECK(program.nodes[1].name == "loss");
+  CHECK(program.value(program.nodes[1].outputs[0]).keep);
+
+  // With another operand; not where that has more dimensions, where the reshaped number is needed itself, or where
+  // there are several numbers.
+  CHECK(operators_of(fused(graph, std::vector{sum(x) * other}, device)) == Names{"reduce_sum+multiply", "reshape"});
+  CHECK(operators_of(fused(graph, std::vector{sum(x) * deep}, device)) == Names{"reduce_sum", "reshape", "multiply"});
+  const Value total = sum(x);
+  CHECK(operators_of(fused(graph, std::vector{total, total * other}, device)) ==
+        Names{"reduce_sum", "reshape", "multiply"});
+  CHECK(operators_of(fused(graph, std::vector{mean(x, {1})}, device)) == Names{"reduce_sum", "reshape", "divide"});
+}
+
 TEST_CASE("a sum of two products takes one of them, the other stays an operand", "[compile]") {
   Graph graph;
   const Value x = graph.input("x", kMatrix);

@@ -7,11 +7,13 @@
 #include <optional>
 
 #include "concord/core/check.hpp"
+#include "concord/opencl/formula/affine.hpp"
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/launch/strides.hpp"
 #include "concord/opencl/ops/channels_last.hpp"
 #include "concord/opencl/ops/lanes.hpp"
+#include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -112,14 +114,20 @@ std::vector<ReducePass> passes_of(const Context& context, const Shape& src, ops:
 }
 
 Stage stage_of(Context& context, const ReducePass& pass, const std::string& kind, const BufferArgument& src,
-               const BufferArgument& dst) {
+               const BufferArgument& dst, const EpilogueText& epilogue) {
   std::vector<Argument> arguments{src, dst};
-  const std::string file = kind == "NORM" ? "ops/reduce_norm.cl" : "ops/reduce.cl";
+  const std::string text = epilogue.text + kernel_source(kind == "NORM" ? "ops/reduce_norm.cl" : "ops/reduce.cl");
+  const auto append = [&](const std::vector<Argument>& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+  };
   if (context.limits().is_cpu) {
-    const PendingProgram program = context.program(file, {"KIND=" + kind, "LANES=1", "ROWS=1"});
-    arguments.insert(arguments.end(), {as_ulong(pass.length), as_ulong(pass.part()), as_ulong(pass.parts)});
+    const PendingProgram program = context.program_from(text, {"KIND=" + kind, "LANES=1", "ROWS=1"});
+    append({as_ulong(pass.length), as_ulong(pass.part()), as_ulong(pass.parts)});
     const auto rows = static_cast<std::size_t>(pass.outer * pass.parts);
-    if (pass.inner == 1) return {program, "reduce_rows", std::move(arguments), {rows, 1, 1}, {0, 0, 0}};
+    if (pass.inner == 1) {
+      append(epilogue.arguments);
+      return {program, "reduce_rows", std::move(arguments), {rows, 1, 1}, {0, 0, 0}};
+    }
     arguments.push_back(as_ulong(pass.inner));
     const auto columns = static_cast<std::size_t>(divide_up(pass.inner, 16));
     return {program, "reduce_columns", std::move(arguments), {columns, rows, 1}, {0, 0, 0}};
@@ -127,13 +135,14 @@ Stage stage_of(Context& context, const ReducePass& pass, const std::string& kind
   const Lanes lanes = lanes_of(context, pass);
   std::vector<std::string> definitions = lanes.definitions();
   definitions.push_back("KIND=" + kind);
-  arguments.insert(arguments.end(), {as_ulong(pass.outputs()), as_ulong(pass.length), as_ulong(pass.part()),
-                                     as_ulong(pass.parts), as_ulong(pass.inner)});
+  append({as_ulong(pass.outputs()), as_ulong(pass.length), as_ulong(pass.part()), as_ulong(pass.parts),
+          as_ulong(pass.inner)});
   if (pass.run > 0) {
     definitions.emplace_back("IN_RUNS");
     add_divisor(arguments, pass.run);
   }
-  Stage stage{context.program(file, definitions), "reduce_lanes", std::move(arguments)};
+  append(epilogue.arguments);
+  Stage stage{context.program_from(text, definitions), "reduce_lanes", std::move(arguments)};
   lanes.cover(stage, pass.outputs());
   return stage;
 }
@@ -167,9 +176,8 @@ std::string kind_of(ops::ReduceKind kind) {
   }
 }
 
-PreparedKernel prepare_reduce(Context& context, const ops::Reduce& op, const KernelRequest& request) {
-  if (auto kernel = prepare_reduce_channels_last(context, op, request)) return *std::move(kernel);
-  if (op.kind() == ops::ReduceKind::argmax) return prepare_argmax(context, op, request);
+PreparedKernel prepare_passes(Context& context, const ops::Reduce& op, const KernelRequest& request,
+                              const EpilogueText& epilogue) {
   const std::vector<ReducePass> passes = passes_of(context, request.inputs[0].shape, op.kind(), op.axes());
   std::vector<StagedKernel::AnyStage> stages;
   BufferArgument src = input(0);
@@ -177,7 +185,8 @@ PreparedKernel prepare_reduce(Context& context, const ops::Reduce& op, const Ker
   for (std::size_t i = 0; i < passes.size(); ++i) {
     const bool is_last = i + 1 == passes.size();
     const BufferArgument dst = is_last ? output(0) : workspace(bytes);
-    stages.emplace_back(stage_of(context, passes[i], kind_of(op.kind()), src, dst));
+    stages.emplace_back(
+        stage_of(context, passes[i], kind_of(op.kind()), src, dst, is_last ? epilogue : EpilogueText{}));
     if (!is_last) bytes += static_cast<std::size_t>(passes[i].outputs()) * sizeof(float);
     src = dst;
   }
@@ -185,10 +194,34 @@ PreparedKernel prepare_reduce(Context& context, const ops::Reduce& op, const Ker
   return prepared(request, std::make_unique<StagedKernel>(context, name, std::move(stages), bytes));
 }
 
+PreparedKernel prepare_reduce(Context& context, const ops::Reduce& op, const KernelRequest& request) {
+  if (auto kernel = prepare_reduce_channels_last(context, op, request)) return *std::move(kernel);
+  if (op.kind() == ops::ReduceKind::argmax) return prepare_argmax(context, op, request);
+  return prepare_passes(context, op, request, {});
+}
+
+/// Of a single sum or norm, whose epilogue the last pass applies: a mean. Other results may be of tensors that lie
+/// channels-last.
+bool reduce_supports_epilogue(const ops::Reduce& op, std::span<const TensorSpec>, const TensorSpec& output,
+                              const Expression& epilogue, std::span<const TensorSpec>) {
+  const bool is_sum = op.kind() == ops::ReduceKind::sum || op.kind() == ops::ReduceKind::norm;
+  return is_sum && output.shape.elements() == 1 && !epilogue.uses_coordinates() && is_affine(epilogue);
+}
+
+PreparedKernel prepare_fused_reduce(Context& context, const ops::Reduce& op, const KernelRequest& request,
+                                    const Epilogue& epilogue) {
+  std::vector<EpilogueOperand> extra;
+  for (std::size_t i = epilogue.first_extra; i < request.inputs.size(); ++i) {
+    extra.push_back({i, request.inputs[i].dtype, 0, 0, 0, 0});
+  }
+  return prepare_passes(context, op, request, gemm_epilogue(epilogue.expression, extra));
+}
+
 }  // namespace
 
 void add_reduce(Kernels& kernels) {
   kernels.add<ops::Reduce, prepare_reduce>();
+  kernels.add_fused<ops::Reduce, reduce_supports_epilogue, prepare_fused_reduce>();
   kernels.add_prologued<ops::Reduce, reduce_supports_prologue, prepare_prologued_reduce>();
 }
 

@@ -2,8 +2,10 @@
 #include "concord/ops/reduce.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "concord/compile/program.hpp"
+#include "concord/ops/pointwise.hpp"
 #include "opencl/context_of.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
@@ -68,6 +70,31 @@ TEST_CASE("the largest and the product by channel in one pass", "[opencl][reduce
       }
       CHECK(found[0].values<float>()[c] == static_cast<float>(most));
       CHECK(found[1].values<float>()[c] == Approx(all).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("the mean of all numbers is one node of the graph", "[opencl][reduce]") {
+  // One number, one pass, and parts of which the second pass makes the result.
+  for (const Shape& src : {Shape{1, 1}, Shape{64}, Shape{7, 3, 5}, Shape{300, 1001}}) {
+    const Input x{uniform(src, 1, 0.5, 1)}, y{uniform({1}, 2, 0.5, 1)};
+    for (const DevicePtr& device : opencl_devices()) {
+      INFO(src.str() << " on " << device->info().id);
+      const Build build = [](const std::vector<Value>& v) {
+        return std::vector{mean(v[0]), v[1] / 4.0F + sum(v[0], {}, true), norm(v[0]) * 2.0F - v[1]};
+      };
+      CHECK(kernels(device, src, [&](const std::vector<Value>& v) { return std::vector{mean(v[0]) * 3.0F}; }).size() ==
+            1);
+      double total = 0, squares = 0;
+      for (const double value : x.value.values) {
+        total += value;
+        squares += value * value;
+      }
+      const std::vector<Tensor> results = run(device, {x, y}, build);
+      CHECK(results[0].shape() == Shape{});
+      CHECK(results[0].values<float>()[0] == Approx(total / static_cast<double>(src.elements())).epsilon(1e-6));
+      CHECK(results[1].values<float>()[0] == Approx(total + y.value.values[0] / 4).epsilon(1e-6));
+      CHECK(results[2].values<float>()[0] == Approx(2 * std::sqrt(squares) - y.value.values[0]).epsilon(1e-6));
     }
   }
 }
