@@ -103,6 +103,10 @@ double term_scale(const SizedNode& node) {
 
 bool is_row_norm(const Operator* op) { return is<ops::RowNorm>(op) || is<ops::RowNormBackward>(op); }
 
+bool is_pool_or_sum(const Operator* op) {
+  return is<ops::MaxPoolBackward>(op) || is<ops::AvgPoolBackward>(op) || is<ops::Reduce>(op);
+}
+
 // The epilogue may have cut off the normalised values, a few deviations times a scale; or taken away their gradient's
 // largest part.
 double fused_row_norm_tolerance(const SizedNode& node, std::size_t k) {
@@ -167,6 +171,10 @@ std::optional<double> of_fused(const SizedNode& node, std::size_t k) {
   if (!is<ops::Fused>(node.op)) return {};
   const Tensor& result = node.results[k];
   if (is_row_norm(unfused(node.op))) return fused_row_norm_tolerance(node, k);
+  if (is_pool_or_sum(unfused(node.op))) {
+    const auto* op = static_cast<const ops::Fused*>(node.op);
+    return rounding_of({node, op->base().get(), op->base_inputs()}, k) + rounding_tolerance(node, result);
+  }
   if (!is<ops::BatchNorm>(unfused(node.op))) return product_tolerance(node) + rounding_tolerance(node, result);
   if (k != 0) return forward_norm_tolerance(node, k, 2e-5);
   // The normalised values, which the epilogue may have cut off, are a few deviations times the scale, and the shift.

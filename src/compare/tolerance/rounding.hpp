@@ -18,6 +18,14 @@ class SizedNode {
  public:
   SizedNode(const ReplayedNode& node, std::span<const Tensor> of_node, Magnitudes& magnitudes)
       : entry(node.entry), op(node.op), inputs(node.inputs), results(of_node), node_(node), magnitudes_(magnitudes) {}
+  /// The operator without its epilogue, which has the first of the inputs. `fused` and its operator live on.
+  SizedNode(const SizedNode& fused, const Operator* base, std::size_t base_inputs)
+      : entry(fused.entry),
+        op(base),
+        inputs(fused.inputs.first(base_inputs)),
+        results(fused.results),
+        node_(fused.node_),
+        magnitudes_(fused.magnitudes_) {}
   const TraceEntry& entry;
   const Operator* op;
   std::span<const Tensor> inputs, results;

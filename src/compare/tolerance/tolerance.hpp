@@ -19,7 +19,8 @@ namespace concord {
 ///   softmax, cross-entropy, normal, CTC,
 ///     attention                                 4e-5 · (largest |result| + 0.01·largest |f32 input|)
 ///   pointwise, updates of variables             pointwise_tolerance()
-///   matmul and convolution with an epilogue     as without, and as softmax
+///   matmul, convolution, sums and gradients of
+///     pools with an epilogue                    as without, and as softmax
 ///   batch norm                                  2e-5 of the largest |result|, and of rms(src) for its statistics
 ///   its backward                                2e-4 of the largest |result|; diff_scale, diff_shift also as a sum
 ///   row norm                                    2e-4 as batch norm

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "concord/core/check.hpp"
+#include "concord/opencl/formula/affine.hpp"
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/launch/strides.hpp"
 #include "concord/opencl/ops/channels_last.hpp"
@@ -141,7 +142,7 @@ PreparedKernel prepare_fused_pool(Context& context, const Op& op, const KernelRe
 template <class Op>
 bool pool_supports_epilogue(const Op&, std::span<const TensorSpec>, const TensorSpec& src, const Expression& epilogue,
                             std::span<const TensorSpec> extra) {
-  if (epilogue.uses_coordinates() || epilogue.results().size() != 1 || src.dtype != DType::f32) return false;
+  if (epilogue.uses_coordinates() || !is_affine(epilogue) || src.dtype != DType::f32) return false;
   // Both files take the same operands, so that none is reordered for one of them.
   return std::ranges::all_of(extra, [&](const TensorSpec& spec) {
     return is_block_operand(spec, src.shape, ChannelAxis::second) && epilogue_strides(spec.shape, src.shape);
