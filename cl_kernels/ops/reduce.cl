@@ -1,7 +1,8 @@
 // Reductions of src (outer, length, inner) to dst (outer, parts, inner): part p covers [p·part, (p+1)·part) of `length`.
 // KIND is SUM, PRODUCT, MAXIMUM or MINIMUM. Every element is read once (4 bytes, 1 FLOP); the order is fixed.
 //   reduce_lanes   GPUs: LANES items a row (shared/lanes.h), a chain of part / LANES values each, then a tree. With
-//                  IN_RUNS src is (length / run, outputs, run) and dst (outputs).
+//                  IN_RUNS src is (length / run, outputs, run) and dst (outputs); `gap` values lie between two runs of a
+//                  row.
 //   reduce_rows    CPUs, inner = 1: an item owns one row, with WIDTH chains side by side.
 //   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows, one chain each.
 //   reduce_argmax  over all of `length`: the first largest value's place; the first NaN wins.
@@ -39,12 +40,8 @@
 
 // Where value i of a row lies from its first one.
 #ifdef IN_RUNS
-#define RUN_PARAMETERS , uint run, uint run_multiplier, uint run_shift
-#define AT(i) place_in_runs((uint)(i), run, run_multiplier, run_shift, outputs)
-static inline ulong place_in_runs(uint i, uint run, uint multiplier, uint shift, ulong outputs) {
-  const uint number = index_divide(i, run, multiplier, shift);
-  return number * outputs * run + (i - number * run);
-}
+#define RUN_PARAMETERS , uint run, uint run_multiplier, uint run_shift, uint gap
+#define AT(i) ((uint)(i) + index_divide((uint)(i), run, run_multiplier, run_shift) * gap)
 #else
 #define RUN_PARAMETERS
 #define AT(i) ((i) * inner)

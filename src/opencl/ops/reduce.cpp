@@ -85,7 +85,8 @@ std::int64_t parts_for(const Context& context, const ReducePass& pass) {
 std::optional<ReducePass> single_pass(const Context& context, const std::vector<Run>& runs) {
   if (context.limits().is_cpu || runs.size() != 3 || !runs[0].reduced) return {};
   const ReducePass pass{.outer = runs[1].size, .length = runs[0].size * runs[2].size, .run = runs[2].size};
-  if (pass.outputs() * pass.length == 0 || !is_soon_done(context, pass)) return {};
+  const std::int64_t elements = pass.outputs() * pass.length;
+  if (elements == 0 || is_wide_index(elements) || !is_soon_done(context, pass)) return {};
   return pass;
 }
 
@@ -140,6 +141,7 @@ Stage stage_of(Context& context, const ReducePass& pass, const std::string& kind
   if (pass.run > 0) {
     definitions.emplace_back("IN_RUNS");
     add_divisor(arguments, pass.run);
+    arguments.emplace_back(as_uint(pass.run * (pass.outer - 1)));
   }
   append(epilogue.arguments);
   Stage stage{context.program_from(text, definitions), "reduce_lanes", std::move(arguments)};
