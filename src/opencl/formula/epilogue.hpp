@@ -37,9 +37,8 @@ struct EpilogueText {
   std::vector<Argument> arguments;
   /// The number of buffers that the epilogue reads.
   [[nodiscard]] std::int64_t operands() const {
-    std::int64_t count = 0;
-    for_each_argument(arguments, [&](const Argument& one) { count += std::holds_alternative<BufferArgument>(one); });
-    return count;
+    return std::ranges::count_if(arguments,
+                                 [](const Argument& one) { return std::holds_alternative<BufferArgument>(one); });
   }
 };
 

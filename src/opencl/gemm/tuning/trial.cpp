@@ -89,8 +89,7 @@ std::vector<InputNeed> input_needs(const Gemm& gemm) {
     return &needs[buffer->index];
   };
   const float factor = 2 / std::sqrt(static_cast<float>(gemm.k));
-  for_each_argument(gemm.epilogue.arguments,
-                    [&](const Argument& argument) { need(argument, gemm.largest, 0.5F, 1.5F); });
+  for (const Argument& argument : gemm.epilogue.arguments) need(argument, gemm.largest, 0.5F, 1.5F);
   for (const Stage& stage : gemm.before) {
     for_each_argument(stage.arguments, [&](const Argument& argument) { need(argument, gemm.largest, -1, 1); });
   }
