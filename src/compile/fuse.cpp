@@ -178,7 +178,9 @@ void move_before_reshapes(Lowered& program, const Device& device, Precision prec
     const ValueId from = program.value(*reshaped).alias_of, result = node.outputs[0];
     const TensorSpec spec = program.value(from).spec;
     const auto moved = static_cast<ValueId>(program.values.size());
-    program.values.emplace_back().spec = spec;
+    LoweredValue& value = program.values.emplace_back();
+    value.name = program.value(result).name;  // by which replays know it
+    value.spec = spec;
     program.value(result).alias_of = moved;
     const auto* pointwise = as_pointwise(node);
     LoweredNode& formula = nodes.back();

@@ -72,6 +72,7 @@ TEST_CASE("a formula goes in front of the reshape of a single number where it is
   CHECK(program.value(program.nodes[1].outputs[0]).spec.shape == Shape{});
   CHECK(program.root(program.nodes[1].outputs[0]) == program.nodes[0].outputs[0]);
   CHECK(program.nodes[1].name == "loss");
+  CHECK(program.value(program.nodes[0].outputs[0]).name == program.value(program.nodes[1].outputs[0]).name);
   CHECK(program.value(program.nodes[1].outputs[0]).keep);
 
   // With another operand; not where that has more dimensions, where the reshaped number is needed itself, or where
