@@ -47,7 +47,7 @@ GemmTile resident_tile(const GpuModel& gpu, GemmTile tile, std::int64_t local_by
 
 GemmPlan gemm_plan(const GpuModel& gpu, const Gemm& gemm, const std::vector<GemmTile>& tiles) {
   constexpr std::int64_t kShortestPart = 64, kMostParts = 512, kMostPartial = std::int64_t{1} << 28;
-  constexpr double kCombineSeconds = 5e-6;
+  constexpr double kCombineSeconds = 5e-6;  // of the launch that adds up parts: the host alone takes 4.3 us on an H200
   const std::int64_t result = gemm.m * gemm.n * gemm.batch;
   GemmPlan best{0, 1, gemm.k, INFINITY};
   for (std::size_t i = 0; i < tiles.size(); ++i) {

@@ -28,14 +28,19 @@ GpuModel intel(std::string_view name, WaveUnits units, std::int64_t engines) {
   return gpu_model({.vendor = "Intel(R) Corporation", .name = name, .wave_units = units, .compute_units = engines});
 }
 
-/// The names of kernels that are planned for products of these sizes on a device that plans as for `gpu`.
-std::string planned_for(const char* gpu, std::int64_t m, std::int64_t n, std::int64_t k) {
-  const DebugOption as("plan_as", gpu), kernels("kernels", "gpu"), implementation("gemm", "tiled");
+/// The name of the kernel that is planned for a product on a device that plans as for `gpu`.
+std::string planned_for(const char* gpu, const opencl::Gemm& gemm) {
+  const DebugOption as("plan_as", gpu), kernels("kernels", "gpu"), portable("portable", "1");
   const std::vector<DevicePtr> listed = opencl_devices_with_groups_of(256);
   REQUIRE_FALSE(listed.empty());
   const DevicePtr opened = Device::open(listed.front()->info().id);
   auto& context = dynamic_cast<opencl::OpenClDevice&>(*opened).context();
-  return prepare_gemm(context, dense_gemm(m, n, k), "product")->name();
+  return prepare_gemm(context, gemm, "product")->name();
+}
+/// The same by "tiled" alone.
+std::string tiled_for(const char* gpu, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const DebugOption implementation("gemm", "tiled");
+  return planned_for(gpu, dense_gemm(m, n, k));
 }
 
 }  // namespace
@@ -99,17 +104,26 @@ TEST_CASE("the H200's unit is the one that rates of tiles are of", "[opencl][gpu
 
 TEST_CASE("tiles are planned for the generation", "[opencl][gpu_model]") {
   if (opencl_devices_with_groups_of(256).empty()) return;
-  CHECK_THAT(planned_for("sm_90", 1024, 256, 512), !contains("shallow"));
+  CHECK_THAT(tiled_for("sm_90", 1024, 256, 512), !contains("shallow"));
   for (const char* const gpu : {"gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201", "xe-lp", "xe-hpg"}) {
     INFO(gpu);
-    CHECK_THAT(planned_for(gpu, 32, 32, 64), contains("32x32 shallow"));
-    CHECK_THAT(planned_for(gpu, 4096, 4096, 256), !contains("32x32"));
+    CHECK_THAT(tiled_for(gpu, 32, 32, 64), contains("32x32 shallow"));
+    CHECK_THAT(tiled_for(gpu, 4096, 4096, 256), !contains("32x32"));
   }
   for (const char* const few_registers : {"xe-lp", "xe-hpg"}) {
-    CHECK_THAT(planned_for(few_registers, 4096, 4096, 256), contains("64x64 shallow"));
+    CHECK_THAT(tiled_for(few_registers, 4096, 4096, 256), contains("64x64 shallow"));
   }
-  CHECK_THAT(planned_for("xe-hpc", 4096, 4096, 256), contains("128x"));
-  CHECK_THROWS_WITH(planned_for("voodoo", 32, 32, 32), contains("voodoo"));
+  CHECK_THAT(tiled_for("xe-hpc", 4096, 4096, 256), contains("128x"));
+  CHECK_THROWS_WITH(tiled_for("voodoo", 32, 32, 32), contains("voodoo"));
+}
+
+TEST_CASE("small results with a long k are multiplied in one launch", "[opencl][gpu_model]") {
+  CHECK(planned_for("sm_90", dense_gemm(16, 32, 1000, true, true)) == "product lanes");  // both along k
+  for (const char* gpu : {"sm_90", "sm_86", "gfx1030"}) {
+    INFO(gpu);
+    CHECK(planned_for(gpu, dense_gemm(16, 32, 1000)) == "product sliced");
+    CHECK_THAT(planned_for(gpu, dense_gemm(1024, 2048, 256, true, true)), contains("tiled"));
+  }
 }
 
 }  // namespace concord::test
