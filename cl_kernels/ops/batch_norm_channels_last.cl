@@ -6,90 +6,21 @@
 // (ops/batch_norm.h), where squares that leave fp32 are summed again with another unit. The order of all sums depends on the
 // sizes alone.
 // With EPILOGUE_PARAMETERS the text in front gives EPILOGUE_BLOCK, which each block of dst, or diff_src, passes through.
-#include "ops/batch_norm.h"
-#include "shared/channels_last_rows.h"
+#include "ops/batch_norm_parts.h"
 #include "shared/epilogue_block.h"
-
-// A number of each channel near most others of the part, the mean of four values without the least and the largest; and
-// these.
-static inline void batch_norm_middle(float *middle, float *least, float *largest, __global const uint4 *src, uint begin,
-                                     uint end, uint blocks, uint block) {
-  EACH_CHANNEL(e) {
-    middle[e] = 0.0f;
-    least[e] = INFINITY;
-    largest[e] = -INFINITY;
-  }
-  EACH_TURN(k) {
-    float values[BLOCK_CHANNELS];
-    read_block(values, src[(ulong)min(begin + k, end - 1) * blocks + block]);
-    EACH_CHANNEL(e) {
-      middle[e] += values[e] * 0.25f;
-      least[e] = fmin(least[e], values[e]);
-      largest[e] = fmax(largest[e], values[e]);
-    }
-  }
-  EACH_CHANNEL(e) middle[e] = (middle[e] - least[e] * 0.25f - largest[e] * 0.25f) * 2.0f;
-}
 
 // sums (part, channel): the mean as a pair, Σ (deviation·unit)², unit.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_statistics(
     __global const uint4 *restrict src, ulong src_offset, __global float4 *restrict sums, ulong sums_offset, SIZES,
     float epsilon) {
-  __local float scratch[BLOCK_CHANNELS * THREADS];
+  __local float scratch[SCRATCH(2)];
   __local float units[BLOCK_CHANNELS * LANES];
   __local uint again[LANES];
   PLACE;
-  src += src_offset;
-  const float count = (float)(end - begin);
-  float shift[BLOCK_CHANNELS], sum[BLOCK_CHANNELS], squares[BLOCK_CHANNELS], unit[BLOCK_CHANNELS];
-  float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
-  batch_norm_middle(shift, least, largest, src, begin, end, blocks, block);
-  EACH_CHANNEL(e) unit[e] = 1.0f;
-  for (uint time = 0;; ++time) {
-    EACH_CHANNEL(e) sum[e] = squares[e] = 0.0f;
-    READ_FIRST(next, src);
-    TURNS {
-      float turn[BLOCK_CHANNELS], turn_squares[BLOCK_CHANNELS];
-      READ_NEXT(x, next, src)
-      EACH_CHANNEL(e) turn[e] = turn_squares[e] = 0.0f;
-      EACH_TURN(k) {
-        float values[BLOCK_CHANNELS];
-        read_block(values, x[k]);
-        EACH_CHANNEL(e) {
-          const float centred = IS_INSIDE(k) ? (values[e] - shift[e]) * unit[e] : 0.0f;
-          turn[e] += centred;
-          turn_squares[e] += centred * centred;
-        }
-      }
-      EACH_CHANNEL(e) {
-        sum[e] += turn[e];
-        squares[e] += turn_squares[e];
-      }
-    }
-    sum_rows(sum, scratch);
-    sum_rows(squares, scratch);
-    if (item < LANES) {
-      again[item] = 0;
-      EACH_CHANNEL(e) {
-        const float own = squares[e] - sum[e] / count * sum[e];
-        squares[e] = own < 0.0f ? 0.0f : own;  // NaN stays
-        units[item * BLOCK_CHANNELS + e] = batch_norm_unit(squares[e] / count, epsilon);
-        again[item] |= units[item * BLOCK_CHANNELS + e] != 1.0f;
-      }
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    uint any = 0;
-    for (uint l = 0; l < LANES; ++l) any |= again[l];
-    if (any == 0 || time == 1) break;
-    EACH_CHANNEL(e) unit[e] = units[lane * BLOCK_CHANNELS + e];
-  }
+  float4 found[BLOCK_CHANNELS];
+  batch_norm_part(found, src + src_offset, rows, blocks, part, epsilon, scratch, units, again, 0);
   sums += sums_offset + (ulong)get_group_id(1) * channels + channel;
-  if (item < LANES && is_block) {
-    EACH_CHANNEL(e) {
-      const float2 mean = batch_norm_pair(shift[e], sum[e] / count / unit[e]);
-      sums[e] = (float4)(mean.x, mean.y, squares[e], unit[e]);
-    }
-  }
+  if (item < LANES && is_block) EACH_CHANNEL(e) sums[e] = found[e];
 }
 
 // factors (channel): mean, what (src − mean) is multiplied with, what is added.
@@ -152,47 +83,16 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
     __global const uint4 *restrict src, ulong src_offset, __global const uint4 *restrict diff_dst, ulong diff_dst_offset,
     __global const float *restrict means, ulong means_offset, __global const float *restrict variances,
     ulong variances_offset, __global float4 *restrict sums, ulong sums_offset, SIZES, float epsilon) {
-  __local float scratch[BLOCK_CHANNELS * THREADS];
+  __local float scratch[SCRATCH(SUMS_AT_ONCE)];
   PLACE;
-  src += src_offset;
-  diff_dst += diff_dst_offset;
-  float mean[BLOCK_CHANNELS], unit[BLOCK_CHANNELS], base[BLOCK_CHANNELS];
-  float sum[BLOCK_CHANNELS], product[BLOCK_CHANNELS], centred[BLOCK_CHANNELS], squares[BLOCK_CHANNELS];
-  float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
-  batch_norm_middle(base, least, largest, diff_dst, begin, end, blocks, block);
-  EACH_CHANNEL(e) {
-    base[e] = batch_norm_base(base[e], least[e], largest[e]);
-    mean[e] = means[means_offset + channel + e];
-    unit[e] = batch_norm_unit(variances[variances_offset + channel + e], epsilon);
-    sum[e] = product[e] = centred[e] = squares[e] = 0.0f;
-  }
-  READ_FIRST(next_x, src);
-  READ_FIRST(next_d, diff_dst);
-  TURNS {
-    READ_NEXT(x, next_x, src)
-    READ_NEXT(d, next_d, diff_dst)
-    EACH_TURN(k) {
-      float values[BLOCK_CHANNELS], differences[BLOCK_CHANNELS];
-      read_block(values, x[k]);
-      read_block(differences, d[k]);
-      EACH_CHANNEL(e) {
-        const float difference = IS_INSIDE(k) ? differences[e] - base[e] : 0.0f;
-        const float deviation = IS_INSIDE(k) ? (values[e] - mean[e]) * unit[e] : 0.0f;
-        sum[e] += difference;
-        product[e] += difference * deviation;
-        centred[e] += deviation;
-        squares[e] += deviation * deviation;
-      }
-    }
-  }
+  float4 found[BLOCK_CHANNELS];
+  float base[BLOCK_CHANNELS];
+  batch_norm_part_backward(found, base, src + src_offset, diff_dst + diff_dst_offset, means + means_offset,
+                           variances + variances_offset, rows, blocks, part, epsilon, scratch, 0, 0);
   sums += sums_offset + ((ulong)get_group_id(1) * channels + channel) * 2;
-  sum_rows(sum, scratch);
-  sum_rows(product, scratch);
-  sum_rows(centred, scratch);
-  sum_rows(squares, scratch);
   if (item < LANES && is_block) {
     EACH_CHANNEL(e) {
-      sums[2 * e] = (float4)(sum[e], product[e], centred[e], squares[e]);
+      sums[2 * e] = found[e];
       sums[2 * e + 1] = (float4)(base[e], 0.0f, 0.0f, 0.0f);
     }
   }

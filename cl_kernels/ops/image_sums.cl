@@ -7,7 +7,7 @@
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void image_sums(
     __global const uint4 *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, uint places,
     uint blocks, uint part, uint parts, float divisor) {
-  __local float scratch[BLOCK_CHANNELS * THREADS];
+  __local float scratch[SCRATCH(1)];
   const uint item = (uint)get_local_id(0), lane = item % LANES, row_number = item / LANES;
   const uint own_block = (uint)get_group_id(0) * LANES + lane, block = min(own_block, blocks - 1);
   const uint number = (uint)get_group_id(1), image = number / parts;
@@ -24,7 +24,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void image_sums(
       EACH_CHANNEL(e) sum[e] += IS_INSIDE(k) ? values[e] : 0.0f;
     }
   }
-  sum_rows(sum, scratch);
+  sum_rows(sum, 1, scratch);
   if (item >= LANES || own_block >= blocks) return;
   dst += dst_offset + ((ulong)number * blocks + block) * BLOCK_CHANNELS;
   EACH_CHANNEL(e) dst[e] = sum[e] / divisor;

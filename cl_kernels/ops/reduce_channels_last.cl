@@ -22,7 +22,7 @@ __kernel void channel_sums_begin(__global uint *written, ulong written_offset) {
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
     __global const uint4 *restrict src, ulong src_offset, __global float *sums, ulong sums_offset,
     SIZES JOINED_PARAMETERS PROLOGUE_PARAMETERS) {
-  __local float scratch[BLOCK_CHANNELS * THREADS];
+  __local float scratch[SCRATCH(1) < 4 * THREADS ? 4 * THREADS : SCRATCH(1)];
   PLACE;
   src += src_offset;
   float sum[BLOCK_CHANNELS];
@@ -38,7 +38,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
       EACH_CHANNEL(e) sum[e] += as_float(as_uint(values[e]) & bits);
     }
   }
-  sum_rows(sum, scratch);
+  sum_rows(sum, 1, scratch);
   __global float *const own = sums + sums_offset + (ulong)get_group_id(1) * channels + channel;
   if (item < LANES && is_block) EACH_CHANNEL(e) own[e] = sum[e];
 #ifdef JOINED

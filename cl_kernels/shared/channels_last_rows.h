@@ -7,7 +7,9 @@
 #include "shared/channels_last.h"
 
 #define ROWS (THREADS / LANES)
+#ifndef UNROLL
 #define UNROLL 4
+#endif
 
 #define SIZES uint rows, uint blocks, uint part, uint places
 #define PLACE PLACE_OF_PART((uint)get_group_id(1))
@@ -26,9 +28,11 @@
 #define AT(k) ((ulong)min(ROW(k), end - 1) * blocks + block)
 #define IS_INSIDE(k) (ROW(k) < end)
 // The blocks of an operand that a turn has. Those of the next turn are read while one is computed: READ_FIRST stands
-// before TURNS, READ_NEXT within.
-#define READ_FIRST(next, src)                                                          \
-  uint4 next[UNROLL];                                                                  \
+// before TURNS, READ_NEXT within; READ_AGAIN begins anew.
+#define READ_FIRST(next, src) \
+  uint4 next[UNROLL];         \
+  READ_AGAIN(next, src)
+#define READ_AGAIN(next, src) \
   EACH_TURN(k) next[k] = src[(ulong)min(begin + row_number + k * ROWS, end - 1) * blocks + block]
 #define READ_NEXT(x, next, src)                                                        \
   uint4 x[UNROLL];                                                                     \
@@ -37,22 +41,60 @@
     next[k] = src[AT(k + UNROLL)];                                                     \
   }
 
-// What the items above each other have of every channel, added up in order, in items 0 to LANES. `scratch` has
-// BLOCK_CHANNELS·THREADS places.
-static inline __attribute__((always_inline)) void sum_rows(float *values, __local float *scratch) {
-  const uint item = (uint)get_local_id(0);
+// Rows of a group that are left to add up after the warps of an NVIDIA GPU have added up theirs.
+#if defined(PTX) && LANES <= 32 && 32 % LANES == 0 && THREADS % 32 == 0
+#define ROWS_OF_WARP (32 / LANES)
+#else
+#define ROWS_OF_WARP 1
+#endif
+#define SUMMED_ROWS (ROWS / ROWS_OF_WARP)
+#define SEGMENT_ROWS (SUMMED_ROWS < 8 ? SUMMED_ROWS : 8)
+#define SEGMENTS ((SUMMED_ROWS + SEGMENT_ROWS - 1) / SEGMENT_ROWS)
+// The pitch lets neighbouring items meet different banks of local memory.
+#define SCRATCH_PITCH (THREADS / ROWS_OF_WARP + LANES)
+#define SCRATCH(count) ((count) * BLOCK_CHANNELS * SCRATCH_PITCH)
+
+// What the items above each other have of `count` values of every channel, added up in order, in items 0 to LANES:
+// within warps, then up to SEGMENT_ROWS of these, then the rest. `scratch` has SCRATCH(count) places.
+static inline __attribute__((always_inline)) void sum_rows(float *values, const uint count, __local float *scratch) {
+  const uint item = (uint)get_local_id(0), columns = count * BLOCK_CHANNELS * LANES;
+#if ROWS_OF_WARP > 1
+  _Pragma("unroll") for (uint step = LANES; step < 32; step *= 2) {
+    _Pragma("unroll") for (uint v = 0; v < count * BLOCK_CHANNELS; ++v) {
+      float other;
+      asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(other) : "f"(values[v]), "r"(step));
+      values[v] += other;
+    }
+  }
+#endif
   barrier(CLK_LOCAL_MEM_FENCE);
-  EACH_CHANNEL(e) scratch[e * THREADS + item] = values[e];
+  if (item / LANES % ROWS_OF_WARP == 0) {
+    __local float *const own = scratch + item / LANES / ROWS_OF_WARP * LANES + item % LANES;
+    _Pragma("unroll") for (uint v = 0; v < count * BLOCK_CHANNELS; ++v) own[v * SCRATCH_PITCH] = values[v];
+  }
   barrier(CLK_LOCAL_MEM_FENCE);
-  // Item i adds up what belongs to channel i / LANES of lane i % LANES; nobody else reads or writes that.
-  for (uint i = item; i < LANES * BLOCK_CHANNELS; i += THREADS) {
-    __local float *const own = scratch + i / LANES * THREADS + i % LANES;
+  // A column is a value of a lane. Nobody else reads or writes the item's part of it.
+  for (uint i = item; i < columns * SEGMENTS; i += THREADS) {
+    const uint column = i % columns, first = i / columns * SEGMENT_ROWS;
+    const uint rows = min((uint)SEGMENT_ROWS, SUMMED_ROWS - first);
+    __local float *const own = scratch + column / LANES * SCRATCH_PITCH + first * LANES + column % LANES;
     float total = own[0];
-    for (uint r = 1; r < ROWS; ++r) total += own[r * LANES];
+    for (uint r = 1; r < rows; ++r) total += own[r * LANES];
     own[0] = total;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (item < LANES) EACH_CHANNEL(e) values[e] = scratch[e * THREADS + item];
+  if (SEGMENTS > 1) {
+    for (uint i = item; i < columns; i += THREADS) {
+      __local float *const own = scratch + i / LANES * SCRATCH_PITCH + i % LANES;
+      float total = own[0];
+      for (uint s = 1; s < SEGMENTS; ++s) total += own[s * (SEGMENT_ROWS * LANES)];
+      own[0] = total;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (item < LANES) {
+    _Pragma("unroll") for (uint v = 0; v < count * BLOCK_CHANNELS; ++v) values[v] = scratch[v * SCRATCH_PITCH + item];
+  }
 }
 
 #ifdef JOINERS

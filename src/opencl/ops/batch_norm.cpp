@@ -22,13 +22,13 @@ namespace {
 constexpr std::size_t kLeastThreads = 32;
 
 bool by_groups(const Context& context) {
-  const std::optional<std::string> forced = debug_choice("batch_norm", {"groups", "runs"});
+  const std::optional<std::string> forced = debug_choice("batch_norm", {"groups", "resident", "runs"});
   const bool in_groups = context.limits().max_work_group >= kLeastThreads;
   CONCORD_CHECK(in_groups || forced != "groups", NotSupported,
                 "CONCORD_DEBUG: batch_norm is \"groups\", whose kernels need work-groups of {} items; the limit of "
                 "this device is {}",
                 kLeastThreads, context.limits().max_work_group);
-  if (forced) return *forced == "groups";
+  if (forced && forced != "resident") return *forced == "groups";
   return in_groups && context.alternatives().should_use_first(alternative::kBatchNormGroups,
                                                               alternative::kBatchNormRuns, !context.limits().is_cpu);
 }

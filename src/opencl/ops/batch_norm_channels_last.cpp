@@ -4,6 +4,7 @@
 #include "concord/opencl/formula/channels_last_rows.hpp"
 #include "concord/opencl/formula/epilogue.hpp"
 #include "concord/opencl/launch/context.hpp"
+#include "concord/opencl/ops/batch_norm_resident.hpp"
 #include "concord/opencl/ops/channels_last.hpp"
 #include "concord/opencl/program/source.hpp"
 
@@ -13,40 +14,68 @@ namespace {
 /// As many as registers let run at once: each has more turns, and reads ahead in all but one.
 constexpr std::int64_t kGroupsOfUnit = 2;
 
-PreparedKernel finish(Context& context, const KernelRequest& request, const RowsGrid& grid, std::string_view name,
-                      std::vector<StagedKernel::AnyStage> stages) {
-  auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", name), std::move(stages),
-                                               grid.workspace_bytes());
+PreparedKernel finish(const KernelRequest& request, std::unique_ptr<Kernel> kernel) {
   return prepared_channels_last(request, std::move(kernel), like_result(request, request.inputs),
                                 like_result(request, request.outputs));
 }
 
-std::optional<PreparedKernel> forward(Context& context, const ops::BatchNorm& op, const KernelRequest& request,
-                                      const EpilogueText& epilogue) {
-  const RowsGrid grid(context, *as_images(request.input_layouts[0]), "ops/batch_norm_channels_last.cl", 4,
-                      kGroupsOfUnit);
-  return finish(
-      context, request, grid, op.name(),
-      {grid.over_blocks("batch_norm_statistics", {blocks_of(input(0)), grid.sums()}, {}, {}, {op.epsilon()}),
-       grid.over_channels("batch_norm_join", {grid.sums(), input(1), input(2), output(1), output(2), grid.factors()},
-                          {op.epsilon()}),
-       grid.over_blocks("batch_norm_forward", {blocks_of(input(0)), grid.factors(), blocks_of(output(0))}, epilogue)});
+std::unique_ptr<Kernel> in_launches(Context& context, const RowsGrid& grid, std::string_view name,
+                                    std::vector<StagedKernel::AnyStage> stages) {
+  return std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", name), std::move(stages),
+                                        grid.workspace_bytes());
 }
 
-std::optional<PreparedKernel> backward(Context& context, const ops::BatchNormBackward& op, const KernelRequest& request,
-                                       const EpilogueText& epilogue) {
-  const RowsGrid grid(context, *as_images(request.input_layouts[0]), "ops/batch_norm_channels_last.cl", 8,
-                      kGroupsOfUnit);
+PreparedKernel forward(Context& context, const ops::BatchNorm& op, const KernelRequest& request,
+                       const EpilogueText& epilogue) {
+  const ChannelsLast& image = *as_images(request.input_layouts[0]);
+  if (auto kernel =
+          resident_batch_norm(context, image,
+                              {std::string(op.name()),
+                               "batch_norm_resident",
+                               1,
+                               {blocks_of(input(0)), input(1), input(2), blocks_of(output(0)), output(1), output(2)},
+                               op.epsilon()},
+                              epilogue)) {
+    return finish(request, std::move(kernel));
+  }
+  const RowsGrid grid(context, image, "ops/batch_norm_channels_last.cl", 4, kGroupsOfUnit);
   return finish(
-      context, request, grid, op.name(),
-      {grid.over_blocks("batch_norm_backward_sums",
-                        {blocks_of(input(0)), blocks_of(input(1)), input(3), input(4), grid.sums()}, {}, {},
-                        {op.epsilon()}),
-       grid.over_channels("batch_norm_join_backward",
-                          {grid.sums(), input(2), input(3), input(4), output(1), output(2), grid.factors()},
-                          {op.epsilon()}),
-       grid.over_blocks("batch_norm_backward",
-                        {blocks_of(input(0)), blocks_of(input(1)), grid.factors(), blocks_of(output(0))}, epilogue)});
+      request,
+      in_launches(
+          context, grid, op.name(),
+          {grid.over_blocks("batch_norm_statistics", {blocks_of(input(0)), grid.sums()}, {}, {}, {op.epsilon()}),
+           grid.over_channels("batch_norm_join",
+                              {grid.sums(), input(1), input(2), output(1), output(2), grid.factors()}, {op.epsilon()}),
+           grid.over_blocks("batch_norm_forward", {blocks_of(input(0)), grid.factors(), blocks_of(output(0))},
+                            epilogue)}));
+}
+
+PreparedKernel backward(Context& context, const ops::BatchNormBackward& op, const KernelRequest& request,
+                        const EpilogueText& epilogue) {
+  const ChannelsLast& image = *as_images(request.input_layouts[0]);
+  if (auto kernel = resident_batch_norm(context, image,
+                                        {std::string(op.name()),
+                                         "batch_norm_resident_backward",
+                                         2,
+                                         {blocks_of(input(0)), blocks_of(input(1)), input(2), input(3), input(4),
+                                          blocks_of(output(0)), output(1), output(2)},
+                                         op.epsilon()},
+                                        epilogue)) {
+    return finish(request, std::move(kernel));
+  }
+  const RowsGrid grid(context, image, "ops/batch_norm_channels_last.cl", 8, kGroupsOfUnit);
+  return finish(
+      request,
+      in_launches(context, grid, op.name(),
+                  {grid.over_blocks("batch_norm_backward_sums",
+                                    {blocks_of(input(0)), blocks_of(input(1)), input(3), input(4), grid.sums()}, {}, {},
+                                    {op.epsilon()}),
+                   grid.over_channels("batch_norm_join_backward",
+                                      {grid.sums(), input(2), input(3), input(4), output(1), output(2), grid.factors()},
+                                      {op.epsilon()}),
+                   grid.over_blocks("batch_norm_backward",
+                                    {blocks_of(input(0)), blocks_of(input(1)), grid.factors(), blocks_of(output(0))},
+                                    epilogue)}));
 }
 
 }  // namespace

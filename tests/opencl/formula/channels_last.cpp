@@ -13,6 +13,7 @@
 #include "opencl/offering_device.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
+#include "setting.hpp"
 
 namespace concord::test {
 namespace {
@@ -56,16 +57,23 @@ std::vector<Value> with_gradients(const Value& result, const Value& seed, const 
 }  // namespace
 
 TEST_CASE("channels-last: batch normalisation, its epilogue and its gradient", "[opencl][channels_last]") {
-  // 24 channels are no power of two of blocks; the second has several parts and more than one group of channels.
-  for (const Shape& shape : {Shape{2, 24, 5, 7}, Shape{3, 136, 40, 33}}) {
+  const auto [way, kernel] = GENERATE(std::pair("groups", "channels-last"), std::pair("resident", "resident"));
+  INFO(way);
+  const DebugOption option("batch_norm", way);
+  // 24 channels are no power of two of blocks; 136 have several parts, more than one group of channels, and more rows
+  // than are kept; of 64, warps have whole rows.
+  const Shape small = way == std::string_view("groups") ? Shape{2, 24, 5, 7} : Shape{4, 64, 30, 31};
+  for (const Shape& shape : {small, Shape{3, 136, 40, 33}}) {
     const Shape channels{shape[1]};
-    check_same({{normal(shape, 1, 2)}, {uniform(channels, 2, 0.5, 2)}, {normal(channels, 3)}, {normal(shape, 4)}},
-               [](const std::vector<Value>& x) {
-                 // The gradient of the sum is an epilogue of the norm's.
-                 const Value y = tanh(batch_norm(x[0], x[1], x[2]).dst + x[3]) + x[0];
-                 return with_gradients(y, x[3], {x[0], x[1], x[2]});
-               },
-               0.02, {"batch_norm channels-last", "batch_norm_backward channels-last", "pointwise channels-last"});
+    check_same(
+        {{normal(shape, 1, 2)}, {uniform(channels, 2, 0.5, 2)}, {normal(channels, 3)}, {normal(shape, 4)}},
+        [](const std::vector<Value>& x) {
+          // The gradient of the sum is an epilogue of the norm's.
+          const Value y = tanh(batch_norm(x[0], x[1], x[2]).dst + x[3]) + x[0];
+          return with_gradients(y, x[3], {x[0], x[1], x[2]});
+        },
+        0.02,
+        {std::string("batch_norm ") + kernel, std::string("batch_norm_backward ") + kernel, "pointwise channels-last"});
   }
 }
 
@@ -171,6 +179,7 @@ TEST_CASE("channels-last: channels side by side, and cut again", "[opencl][chann
 
 TEST_CASE("channels-last: a slice is columns of what it is cut from", "[opencl][channels_last]") {
   // Read by an expression, by an epilogue, by kernels that want an image of their own or fp32.
+  const DebugOption option("batch_norm", "groups");
   check_same({{normal({2, 40, 5, 7}, 1)}, {normal({2, 24, 5, 7}, 2)}, {uniform({24}, 3, 0.5, 2)}, {normal({24}, 4)}},
              [](const std::vector<Value>& x) {
                const Value part = slice(x[0] * 2.0F, 1, 8, 32);

@@ -2,7 +2,10 @@
 // device: what GPUs compute is checked on CPUs too, and the other way round.
 #include <cmath>
 
+#include "concord/compile/program.hpp"
 #include "concord/ops/normalise.hpp"
+#include "opencl/offering_device.hpp"
+#include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
 #include "setting.hpp"
 
@@ -87,6 +90,46 @@ TEST_CASE("batch_norm applies an epilogue by groups and by runs", "[opencl][norm
           return std::vector{relu(y.dst * x[4] + x[3]), y.mean + 1.0F, y.variance, relu(diff * x[4] + x[0])};
         },
         3e-4);
+  }
+}
+
+TEST_CASE("batch_norm in one launch, whose groups meet, is right in every run", "[opencl][channels_last]") {
+  const DebugOption option("batch_norm", "resident");
+  const Shape shape{16, 72, 30, 31}, channels{72};
+  const auto tensor = [](const Array& numbers) {
+    return Tensor::of<float>(numbers.shape, std::vector<float>(numbers.values.begin(), numbers.values.end()));
+  };
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
+    INFO(device->info().id);
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, shape}), seed = graph.input("seed", {DType::f32, shape});
+    const Value scale = graph.input("scale", {DType::f32, channels}),
+                shift = graph.input("shift", {DType::f32, channels});
+    const BatchNormResult y = batch_norm(x, scale, shift);
+    std::vector<Value> results = gradient(sum(y.dst * seed), std::vector{x, scale, shift});
+    results.insert(results.end(), {y.dst, y.mean, y.variance});
+    std::set<std::string> taken;
+    const auto offering = std::make_shared<OfferingDevice>(device, taken);
+    Program own = compile(graph, results, std::make_shared<Variables>(offering, 7), {.precision = Precision::bf16});
+    CHECK(taken.contains("batch_norm resident"));
+    CHECK(taken.contains("batch_norm_backward resident"));
+    Program plain = compile(graph, results, std::make_shared<Variables>(device, 7));
+    for (unsigned turn = 0; turn < 4; ++turn) {
+      for (Program* program : {&own, &plain}) {
+        program->write("x", tensor(normal(shape, turn, 1 + turn)));
+        program->write("seed", tensor(normal(shape, 100 + turn)));
+        program->write("scale", tensor(uniform(channels, turn, 0.5, 2)));
+        program->write("shift", tensor(normal(channels, 10 + turn)));
+        program->run();
+      }
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        INFO("turn " << turn << ", result " << k);
+        const Tensor expected = plain.read(results[k]);
+        double largest = 0;
+        for (const float value : expected.values<float>()) largest = std::max(largest, std::abs(double{value}));
+        CHECK(largest_difference(own.read(results[k]), expected) <= 0.02 * largest);
+      }
+    }
   }
 }
 

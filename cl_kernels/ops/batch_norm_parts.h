@@ -1,0 +1,144 @@
+// The sums that batch normalisation of images in channels-last layout makes of a part, in one launch of three
+// (batch_norm_channels_last.cl) or at the begin of the only one (batch_norm_resident.cl). The latter keeps what its first
+// KEPT turns read: item by item, in `kept`.
+#ifndef CONCORD_BATCH_NORM_PARTS_H
+#define CONCORD_BATCH_NORM_PARTS_H
+
+#include "ops/batch_norm.h"
+#include "shared/channels_last_rows.h"
+
+#ifndef KEPT
+#define KEPT 0
+#endif
+#define KEPT_PLACE(turn, k) (((turn) * UNROLL + (k)) * THREADS + item)
+#define KEEP(to, turn, x) \
+  if (KEPT > 0 && (turn) < KEPT) EACH_TURN(k) (to)[KEPT_PLACE(turn, k)] = (x)[k]
+
+// A number of each channel near most others of the part, the mean of four values without the least and the largest; and
+// these.
+static inline void batch_norm_middle(float *middle, float *least, float *largest, __global const uint4 *src, uint begin,
+                                     uint end, uint blocks, uint block) {
+  EACH_CHANNEL(e) {
+    middle[e] = 0.0f;
+    least[e] = INFINITY;
+    largest[e] = -INFINITY;
+  }
+  EACH_TURN(k) {
+    float values[BLOCK_CHANNELS];
+    read_block(values, src[(ulong)min(begin + k, end - 1) * blocks + block]);
+    EACH_CHANNEL(e) {
+      middle[e] += values[e] * 0.25f;
+      least[e] = fmin(least[e], values[e]);
+      largest[e] = fmax(largest[e], values[e]);
+    }
+  }
+  EACH_CHANNEL(e) middle[e] = (middle[e] - least[e] * 0.25f - largest[e] * 0.25f) * 2.0f;
+}
+
+// The statistics of the part's channels, in items 0 to LANES: the mean as a pair, Σ (deviation·unit)², unit.
+// `scratch` has SCRATCH(2) places, `units` BLOCK_CHANNELS·LANES, `again` LANES.
+static inline __attribute__((always_inline)) void batch_norm_part(float4 *found, __global const uint4 *src, uint rows,
+                                                                  uint blocks, uint part, float epsilon,
+                                                                  __local float *scratch, __local float *units,
+                                                                  __local uint *again, __local uint4 *kept) {
+  PLACE;
+  const float count = (float)(end - begin);
+  float shift[BLOCK_CHANNELS], unit[BLOCK_CHANNELS];
+  float sums[2 * BLOCK_CHANNELS], *const sum = sums, *const squares = sums + BLOCK_CHANNELS;
+  float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
+  READ_FIRST(next, src);
+  batch_norm_middle(shift, least, largest, src, begin, end, blocks, block);
+  EACH_CHANNEL(e) unit[e] = 1.0f;
+  for (uint time = 0;; ++time) {
+    EACH_CHANNEL(e) sum[e] = squares[e] = 0.0f;
+    uint turn_number = 0;
+    TURNS {
+      float turn[BLOCK_CHANNELS], turn_squares[BLOCK_CHANNELS];
+      READ_NEXT(x, next, src)
+      KEEP(kept, turn_number, x);
+      ++turn_number;
+      EACH_CHANNEL(e) turn[e] = turn_squares[e] = 0.0f;
+      EACH_TURN(k) {
+        float values[BLOCK_CHANNELS];
+        read_block(values, x[k]);
+        EACH_CHANNEL(e) {
+          const float centred = IS_INSIDE(k) ? (values[e] - shift[e]) * unit[e] : 0.0f;
+          turn[e] += centred;
+          turn_squares[e] += centred * centred;
+        }
+      }
+      EACH_CHANNEL(e) {
+        sum[e] += turn[e];
+        squares[e] += turn_squares[e];
+      }
+    }
+    sum_rows(sums, 2, scratch);
+    if (item < LANES) {
+      again[item] = 0;
+      EACH_CHANNEL(e) {
+        const float own = squares[e] - sum[e] / count * sum[e];
+        squares[e] = own < 0.0f ? 0.0f : own;  // NaN stays
+        units[item * BLOCK_CHANNELS + e] = batch_norm_unit(squares[e] / count, epsilon);
+        again[item] |= units[item * BLOCK_CHANNELS + e] != 1.0f;
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint any = 0;
+    for (uint l = 0; l < LANES; ++l) any |= again[l];
+    if (any == 0 || time == 1) break;
+    EACH_CHANNEL(e) unit[e] = units[lane * BLOCK_CHANNELS + e];
+    READ_AGAIN(next, src);
+  }
+  EACH_CHANNEL(e) {
+    const float2 mean = batch_norm_pair(shift[e], sum[e] / count / unit[e]);
+    found[e] = (float4)(mean.x, mean.y, squares[e], unit[e]);
+  }
+}
+
+// The sums of the part's channels for the gradient, in items 0 to LANES, as batch_norm_rebased takes them, and their base.
+// `scratch` has SCRATCH(SUMS_AT_ONCE) places.
+#define SUMS_AT_ONCE (ROWS_OF_WARP > 1 ? 4 : 2)
+static inline __attribute__((always_inline)) void batch_norm_part_backward(
+    float4 *found, float *base, __global const uint4 *src, __global const uint4 *diff_dst, __global const float *means,
+    __global const float *variances, uint rows, uint blocks, uint part, float epsilon, __local float *scratch,
+    __local uint4 *kept, __local uint4 *kept_differences) {
+  PLACE;
+  float mean[BLOCK_CHANNELS], unit[BLOCK_CHANNELS];
+  float sums[4 * BLOCK_CHANNELS], *const sum = sums, *const product = sums + BLOCK_CHANNELS;
+  float *const centred = sums + 2 * BLOCK_CHANNELS, *const squares = sums + 3 * BLOCK_CHANNELS;
+  float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
+  READ_FIRST(next_x, src);
+  READ_FIRST(next_d, diff_dst);
+  batch_norm_middle(base, least, largest, diff_dst, begin, end, blocks, block);
+  EACH_CHANNEL(e) {
+    base[e] = batch_norm_base(base[e], least[e], largest[e]);
+    mean[e] = means[channel + e];
+    unit[e] = batch_norm_unit(variances[channel + e], epsilon);
+    sum[e] = product[e] = centred[e] = squares[e] = 0.0f;
+  }
+  uint turn_number = 0;
+  TURNS {
+    READ_NEXT(x, next_x, src)
+    READ_NEXT(d, next_d, diff_dst)
+    KEEP(kept, turn_number, x);
+    KEEP(kept_differences, turn_number, d);
+    ++turn_number;
+    EACH_TURN(k) {
+      float values[BLOCK_CHANNELS], differences[BLOCK_CHANNELS];
+      read_block(values, x[k]);
+      read_block(differences, d[k]);
+      EACH_CHANNEL(e) {
+        const float difference = IS_INSIDE(k) ? differences[e] - base[e] : 0.0f;
+        const float deviation = IS_INSIDE(k) ? (values[e] - mean[e]) * unit[e] : 0.0f;
+        sum[e] += difference;
+        product[e] += difference * deviation;
+        centred[e] += deviation;
+        squares[e] += deviation * deviation;
+      }
+    }
+  }
+  _Pragma("unroll") for (uint v = 0; v < 4; v += SUMS_AT_ONCE) sum_rows(sums + v * BLOCK_CHANNELS, SUMS_AT_ONCE, scratch);
+  EACH_CHANNEL(e) found[e] = (float4)(sum[e], product[e], centred[e], squares[e]);
+}
+
+#endif

@@ -1,0 +1,275 @@
+// Batch normalisation of images that lie channels-last, and its gradient, each in one launch. A group owns a part of the
+// rows of LANES blocks of channels. It sums its part (batch_norm_parts.h) and keeps the first KEPT turns of it in local
+// memory, shows the sums to the groups of the other parts of these channels, waits for theirs, joins them all, and
+// rewrites its part. What was not kept is read again, from the last turn to the first, so that it begins with what the
+// cache has.
+//   forward   reads src once (what is kept) or twice, writes dst
+//   backward  reads src and diff_dst once or twice, writes diff_src
+// With PARTS_MEET, on NVIDIA's GPUs, a column of groups has several parts, and all groups must be on the device at once;
+// otherwise one group has all rows. `meeting` counts the groups of each column that have come; it only grows.
+// BACKWARD asks for the kernel of the gradient, whose kept images leave no room for that of the other in a program.
+// With EPILOGUE_PARAMETERS the text in front gives EPILOGUE_BLOCK, which each block of dst, or diff_src, passes through.
+#include "ops/batch_norm_parts.h"
+#include "shared/epilogue_block.h"
+#include "shared/numbers.h"
+
+#define WIDE (LANES * BLOCK_CHANNELS)  // channels of a group
+#define JOINING (THREADS / WIDE)       // items that join a channel; those behind them wait
+#ifdef BACKWARD
+#define PART_SCRATCH (SCRATCH(SUMS_AT_ONCE) / 4)
+#else
+#define PART_SCRATCH (SCRATCH(2) / 4)
+#endif
+#define MEETING_SCRATCH (PART_SCRATCH < THREADS ? THREADS : PART_SCRATCH)
+#define MEETING_PITCH 32               // numbers from the count of one column to that of the next: 128 bytes
+
+#define RESIDENT_SIZES(NUMBER) \
+  NUMBER(uint, rows) NUMBER(uint, blocks) NUMBER(uint, part) NUMBER(uint, places) NUMBER(float, epsilon)
+#define FORWARD_RESIDENT(NUMBER)                                                                                \
+  NUMBER(ulong, src_offset) NUMBER(ulong, scale_offset) NUMBER(ulong, shift_offset) NUMBER(ulong, dst_offset) \
+  NUMBER(ulong, means_offset) NUMBER(ulong, variances_offset) NUMBER(ulong, sums_offset)                       \
+  NUMBER(ulong, meeting_offset) RESIDENT_SIZES(NUMBER)
+#define BACKWARD_RESIDENT(NUMBER)                                                                                   \
+  NUMBER(ulong, src_offset) NUMBER(ulong, diff_dst_offset) NUMBER(ulong, scale_offset) NUMBER(ulong, means_offset) \
+  NUMBER(ulong, variances_offset) NUMBER(ulong, diff_src_offset) NUMBER(ulong, diff_scale_offset)                  \
+  NUMBER(ulong, diff_shift_offset) NUMBER(ulong, sums_offset) NUMBER(ulong, meeting_offset) RESIDENT_SIZES(NUMBER)
+typedef struct { FORWARD_RESIDENT(NUMBER_MEMBER) } forward_resident;
+typedef struct { BACKWARD_RESIDENT(NUMBER_MEMBER) } backward_resident;
+
+__kernel void batch_norm_resident_begin(__global uint *meeting, ulong meeting_offset) {
+  meeting[meeting_offset + get_global_id(0)] = 0;
+}
+
+#ifdef PARTS_MEET
+// A wait of more tries, some seconds, is given up: the results are NaN, and nobody hangs.
+#define MOST_TRIES (1u << 24)
+
+// Comes to the meeting, and waits for the other parts. Each meeting counts up by a power of two, `whole`.
+static inline int have_all_come(__global uint *meeting, const uint parts) {
+  uint whole = 1, before;
+  while (whole < parts) whole *= 2;
+  const uint own = get_group_id(1) == 0 ? whole - parts + 1 : 1;
+  asm volatile("fence.acq_rel.gpu;\n\tatom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+               : "=r"(before) : "l"(meeting), "r"(own) : "memory");
+  const uint target = (before & ~(whole - 1)) + whole;
+  for (uint tries = 0; tries < MOST_TRIES; ++tries) {
+    uint count;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(meeting) : "memory");
+    if ((int)(count - target) >= 0) return 1;
+  }
+  return 0;
+}
+#define MEET(is_lost, meeting)                                                             \
+  __local uint is_lost;                                                                    \
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);                                     \
+  if (item == 0) is_lost = !have_all_come(meeting + get_group_id(0) * MEETING_PITCH, parts); \
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+
+static inline float4 shown(__global const float4 *from) {
+  float4 sums;
+  asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(sums.x), "=f"(sums.y), "=f"(sums.z), "=f"(sums.w) : "l"(from));
+  return sums;
+}
+#else
+#define MEET(is_lost, meeting) \
+  const uint is_lost = 0;      \
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+static inline float4 shown(__global const float4 *from) { return *from; }
+#endif
+
+// The sum of what the items of a channel have, for all of them.
+static inline __attribute__((always_inline)) float4 sum_of_joining(float4 own, __local float4 *scratch) {
+  const uint item = (uint)get_local_id(0);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  scratch[item] = own;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float4 total = scratch[item % WIDE];
+  for (uint j = 1; j < JOINING; ++j) total += scratch[item % WIDE + j * WIDE];
+  return total;
+}
+
+// Item i joins channel i % WIDE of the group, and every JOINING-th part of it, of which it reads some at once.
+#define AT_ONCE 8
+#define EACH_AT_ONCE(i) _Pragma("unroll") for (uint i = 0; i < AT_ONCE; ++i)
+#define JOINED_PARTS for (uint first_part = joining; first_part < joined_parts; first_part += AT_ONCE * JOINING)
+#define PART(i) (first_part + (i) * JOINING)
+#define SHOWN_PARTS(name, from) \
+  float4 name[AT_ONCE];         \
+  EACH_AT_ONCE(i) name[i] = shown((from) + (ulong)min(PART(i), parts - 1) * channels + joined_channel)
+#define ROWS_OF_PART(p) ((float)min(part, rows - (p) * part))
+#define JOINED_CHANNEL                                                                      \
+  const uint joining = item / WIDE, parts = (uint)get_num_groups(1);                        \
+  const uint joined_parts = joining < JOINING ? parts : 0;                                  \
+  const uint joined_channel = min(first_block * BLOCK_CHANNELS + item % WIDE, channels - 1); \
+  const bool is_result = item < WIDE && first_block * BLOCK_CHANNELS + item < channels
+
+// The second pass over the part. Turns behind KEPT are read again, one ahead.
+#define TURN_ROW(turn) (begin + row_number + (turn) * (UNROLL * ROWS))
+#define TURN_COUNT ((end - begin + UNROLL * ROWS - 1) / (UNROLL * ROWS))
+#define READ_LAST(next, src)                                              \
+  uint4 next[UNROLL];                                                     \
+  {                                                                       \
+    const uint row = TURN_ROW(TURN_COUNT - 1);                            \
+    if (TURN_COUNT > KEPT) EACH_TURN(k) next[k] = src[AT(k)];              \
+  }
+#define TURNS_BACKWARDS for (uint turn = TURN_COUNT; turn-- > 0;)
+#define READ_BEFORE(x, next, src, kept)                                                      \
+  uint4 x[UNROLL];                                                                           \
+  if (turn < KEPT) {                                                                         \
+    EACH_TURN(k) x[k] = kept[KEPT_PLACE(turn, k)];                                           \
+  } else {                                                                                   \
+    EACH_TURN(k) x[k] = next[k];                                                             \
+    if (turn > KEPT) EACH_TURN(k) next[k] = src[AT((int)k - UNROLL)];                        \
+  }
+
+#ifndef BACKWARD
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_resident(
+    __global const uint4 *src, __global const float *restrict scale, __global const float *restrict shift,
+    __global uint4 *dst, __global float *restrict means, __global float *restrict variances, __global float4 *sums,
+    __global uint *meeting, const forward_resident numbers EPILOGUE_PARAMETERS) {
+  FORWARD_RESIDENT(NUMBER_CONSTANT)
+  __local uint4 kept[KEPT * UNROLL * THREADS];
+  __local float4 scratch[MEETING_SCRATCH];
+  __local float4 factors[WIDE];
+  __local float units[WIDE];
+  __local uint again[LANES];
+  PLACE;
+  JOINED_CHANNEL;
+  src += src_offset;
+  dst += dst_offset;
+  sums += sums_offset;
+  float4 found[BLOCK_CHANNELS];
+  batch_norm_part(found, src, rows, blocks, part, epsilon, (__local float *)scratch, units, again, kept);
+  if (item < LANES && is_block) {
+    EACH_CHANNEL(e) sums[(ulong)get_group_id(1) * channels + channel + e] = found[e];
+  }
+  const float own_scale = scale[scale_offset + joined_channel], own_shift = shift[shift_offset + joined_channel];
+  MEET(is_lost, meeting + meeting_offset);
+
+  const float4 first = shown(sums + joined_channel);
+  float unit = 1.0f;
+  float4 total;
+  for (uint time = 0;; ++time) {
+    if (item == 0) again[0] = 0;
+    float4 own = (float4)(0.0f);
+    JOINED_PARTS {
+      SHOWN_PARTS(other, sums);
+      EACH_AT_ONCE(i) {
+        if (PART(i) >= parts) continue;
+        own.xy += batch_norm_joined_part(other[i], first, ROWS_OF_PART(PART(i)), unit);
+        if (time == 0 && other[i].w != 1.0f) own.y = NAN;  // not summed in this unit
+      }
+    }
+    total = sum_of_joining(own, scratch);
+    if (time == 0 && total.y != total.y) again[0] = 1;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (again[0] == 0 || time == 1) break;
+    for (uint p = 0; p < parts; ++p) unit = fmin(unit, shown(sums + (ulong)p * channels + joined_channel).w);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (item < WIDE) {
+    const norm_factors by = batch_norm_factors(first, total.xy, (float)rows, unit, own_scale, own_shift, epsilon);
+    factors[item] = (float4)(by.mean, is_lost ? NAN : by.factor, by.added, 0.0f);
+    if (is_result && get_group_id(1) == 0) {
+      means[means_offset + joined_channel] = by.mean;
+      variances[variances_offset + joined_channel] = is_lost ? NAN : by.variance;
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  float4 factor[BLOCK_CHANNELS];
+  EACH_CHANNEL(e) factor[e] = factors[lane * BLOCK_CHANNELS + e];
+  READ_LAST(next, src);
+  TURNS_BACKWARDS {
+    const uint row = TURN_ROW(turn);
+    READ_BEFORE(x, next, src, kept)
+    EACH_TURN(k) {
+      float values[BLOCK_CHANNELS];
+      read_block(values, x[k]);
+      EACH_CHANNEL(e) values[e] = (values[e] - factor[e].x) * factor[e].y + factor[e].z;
+      EPILOGUE_BLOCK(values, AT(k), min(ROW(k), end - 1) / places, channel);
+      x[k] = block_of(values);
+    }
+    EACH_TURN(k) if (IS_INSIDE(k) && is_block) dst[AT(k)] = x[k];
+  }
+}
+
+#else
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_resident_backward(
+    __global const uint4 *src, __global const uint4 *diff_dst, __global const float *restrict scale,
+    __global const float *restrict means, __global const float *restrict variances, __global uint4 *diff_src,
+    __global float *restrict diff_scale, __global float *restrict diff_shift, __global float4 *sums,
+    __global uint *meeting, const backward_resident numbers EPILOGUE_PARAMETERS) {
+  BACKWARD_RESIDENT(NUMBER_CONSTANT)
+  __local uint4 kept[KEPT * UNROLL * THREADS], kept_differences[KEPT * UNROLL * THREADS];
+  __local float4 scratch[MEETING_SCRATCH];
+  __local float4 factors[WIDE];
+  PLACE;
+  JOINED_CHANNEL;
+  src += src_offset;
+  diff_dst += diff_dst_offset;
+  diff_src += diff_src_offset;
+  sums += sums_offset;
+  means += means_offset;
+  variances += variances_offset;
+  float4 found[BLOCK_CHANNELS];
+  float base[BLOCK_CHANNELS];
+  batch_norm_part_backward(found, base, src, diff_dst, means, variances, rows, blocks, part, epsilon,
+                           (__local float *)scratch, kept, kept_differences);
+  // The sums of all parts, and behind them their bases.
+  __global float4 *const bases = sums + (ulong)parts * channels;
+  if (item < LANES && is_block) {
+    EACH_CHANNEL(e) {
+      const ulong at = (ulong)get_group_id(1) * channels + channel + e;
+      sums[at] = found[e];
+      bases[at] = (float4)(base[e], 0.0f, 0.0f, 0.0f);
+    }
+  }
+  const float own_scale = scale[scale_offset + joined_channel], mean = means[joined_channel];
+  const float variance = variances[joined_channel];
+  MEET(is_lost, meeting + meeting_offset);
+
+  const float first = shown(bases + joined_channel).x;
+  float4 own = (float4)(0.0f);
+  JOINED_PARTS {
+    SHOWN_PARTS(other, sums);
+    SHOWN_PARTS(other_base, bases);
+    EACH_AT_ONCE(i) {
+      if (PART(i) >= parts) continue;
+      own += batch_norm_rebased(other[i], ROWS_OF_PART(PART(i)), other_base[i].x - first);
+    }
+  }
+  const float4 total = sum_of_joining(own, scratch);
+  if (item < WIDE) {
+    const gradient_factors by = batch_norm_gradient_factors(
+        total, first, (float)rows, variance, batch_norm_unit(variance, epsilon), own_scale, epsilon);
+    factors[item] = (float4)(mean, is_lost ? NAN : by.factor, by.diff_mean - by.rest, by.slope);
+    if (is_result && get_group_id(1) == 0) {
+      diff_scale[diff_scale_offset + joined_channel] = is_lost ? NAN : by.diff_scale;
+      diff_shift[diff_shift_offset + joined_channel] = is_lost ? NAN : by.diff_shift;
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  float4 factor[BLOCK_CHANNELS];
+  EACH_CHANNEL(e) factor[e] = factors[lane * BLOCK_CHANNELS + e];
+  READ_LAST(next_x, src);
+  READ_LAST(next_d, diff_dst);
+  TURNS_BACKWARDS {
+    const uint row = TURN_ROW(turn);
+    READ_BEFORE(x, next_x, src, kept)
+    READ_BEFORE(d, next_d, diff_dst, kept_differences)
+    EACH_TURN(k) {
+      float values[BLOCK_CHANNELS], differences[BLOCK_CHANNELS];
+      read_block(values, x[k]);
+      read_block(differences, d[k]);
+      EACH_CHANNEL(e) values[e] =
+          factor[e].y * (differences[e] - factor[e].z - (values[e] - factor[e].x) * factor[e].w);
+      EPILOGUE_BLOCK(values, AT(k), min(ROW(k), end - 1) / places, channel);
+      x[k] = block_of(values);
+    }
+    EACH_TURN(k) if (IS_INSIDE(k) && is_block) diff_src[AT(k)] = x[k];
+  }
+}
+#endif
