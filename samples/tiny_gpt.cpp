@@ -1,6 +1,7 @@
 // A small GPT: a transformer learns a text letter by letter and goes on from the middle of the part that it has not
 // seen, with the keys and values of earlier letters kept on the device.
-//   ./tiny_gpt [device] [epochs] [file] [seed]      12 epochs of the GNU General Public License unless given
+//   ./tiny_gpt [device] [epochs] [file] [precision] [seed]      12 epochs of the GNU General Public License in fp32,
+//   seed 1, unless given
 // Expected: see the table in README.md; bench/text_vs_pytorch.py trains the same network in PyTorch.
 #include <concord/concord.hpp>
 #include <iostream>
@@ -72,7 +73,8 @@ int main(int argc, char** argv) try {
   const auto device = Device::open(argc > 1 ? argv[1] : "auto");
   const std::int64_t epochs = argc > 2 ? std::stoi(argv[2]) : 12;
   const char* const file = argc > 3 ? argv[3] : "/usr/share/common-licenses/GPL-3";
-  const std::uint64_t seed = argc > 4 ? std::stoull(argv[4]) : 1;
+  const Precision precision = precision_of(argc > 4 ? argv[4] : "fp32");
+  const std::uint64_t seed = argc > 5 ? std::stoull(argv[5]) : 1;
   const data::Characters text = data::characters(file, {.length = kLength, .stride = 16});
 
   TinyGpt net(static_cast<std::int64_t>(text.alphabet.size()));
@@ -81,7 +83,7 @@ int main(int argc, char** argv) try {
                   models::loss_of(models::Task::language),
                   optim::AdamW{.lr = 2e-3, .weight_decay = 0.1},
                   device,
-                  {.seed = seed, .clip = {.norm = 1}}};
+                  {.seed = seed, .clip = {.norm = 1}, .precision = precision}};
   trainer.fit(text.train, {.epochs = epochs,
                            .batch = kBatch,
                            .validate = text.validation,
