@@ -99,10 +99,16 @@ def add_measuring(parser, seconds):
     parser.add_argument("--timeout", type=positive(float), default=900, help="seconds a process may take [%(default)s]")
 
 
+def threads():
+    """Of a side on the CPU: $OMP_NUM_THREADS, else the cores that it may use."""
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    return int(text) if text.isdecimal() and int(text) else len(os.sched_getaffinity(0))
+
+
 def environment():
     """Of both sides. glibc would return big blocks to the kernel at each free: page faults then take most of a step."""
     result = dict(os.environ)
-    result.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
+    result["OMP_NUM_THREADS"] = str(threads())
     for name, value in (("MMAP_THRESHOLD_", "4294967296"), ("TRIM_THRESHOLD_", "8589934592"),
                         ("TOP_PAD_", "268435456")):
         result.setdefault(f"MALLOC_{name}", value)

@@ -50,18 +50,20 @@ def write(path, text):
 
 class Csv:
     """A table that grows by a row at a time, so that what was measured is kept when the program ends early. The file is
-    begun with the first row: a run that measures nothing leaves an earlier one's."""
+    begun with the first row: a run that measures nothing leaves an earlier one's. Where rows are kept, an earlier
+    table's stay in front."""
 
-    def __init__(self, path, columns):
-        self.path, self.columns, self.writer = path, columns, None
+    def __init__(self, path, columns, is_kept=False):
+        self.path, self.columns, self.is_kept, self.writer = path, columns, is_kept, None
 
     def begin(self):
         try:
-            self.file = open(self.path, "w", newline="", encoding="utf-8")
+            self.file = open(self.path, "a" if self.is_kept else "w", newline="", encoding="utf-8")
         except OSError as error:
             raise Failure(f"{self.path}: {error.strerror}") from None
         self.writer = csv.DictWriter(self.file, self.columns, lineterminator="\n")
-        self.writer.writeheader()
+        if self.file.tell() == 0:
+            self.writer.writeheader()
 
     def add(self, row):
         if self.writer is None:

@@ -81,11 +81,12 @@ class Parts(unittest.TestCase):
     def rows(self, *rounds):
         """Of one comparison: ours 3 ms, PyTorch's as its program reports them in each round."""
         about = {"net": "mlp", "batch": 64, "precision": "bf16", "input": "784", "date": "2026-01-02"}
-        other = {"parameters": 1, "peak_resident_bytes": 1, "device_name": "A GPU", "cudnn": 9, "torch": "9.9"}
+        other = {"parameters": 1, "peak_resident_bytes": 1, "device_name": "A GPU", "cudnn": 9, "torch": "9.9",
+                 "device": "opencl:0", "peak_device_bytes": 3 << 20}
         for number, modes in enumerate(rounds, 1):
             mode = min((mode for mode in modes if modes[mode]), key=modes.get)
             times = {"median_ms": modes[mode], "min_ms": modes[mode] / 2, "max_ms": 2 * modes[mode], "samples": 9}
-            theirs = times | {"mode": mode, "modes": modes}
+            theirs = times | {"mode": mode, "modes": modes, "peak_device_bytes": int(modes[mode]) << 20}
             ours = times | {"median_ms": 3.0}
             yield from versus.rows_of("concord", other | {"driver": "5.8", "version": "0", "train": ours, "infer": ours},
                                       about, {}, number)
@@ -108,7 +109,7 @@ class Parts(unittest.TestCase):
         record = next(versus_report.records(rows, "bench/gpu_vs_pytorch"))
         self.assertEqual(set(record), set(versus_report.RECORD_COLUMNS))
         self.assertEqual([record[column] for column in versus_report.RECORD_COLUMNS],
-                         ["mlp", 64, "bf16", "training", "3", "8.1", "4.1", "", "5", "A GPU", "5.8", "2026-01-02",
+                         ["mlp", 64, "bf16", "training", "3", "8.1", "4.1", "", "5", 3, 4, "A GPU", "5.8", "2026-01-02",
                           "bench/gpu_vs_pytorch"])
 
     def test_without_eager(self):

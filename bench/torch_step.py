@@ -28,7 +28,7 @@ import statistics
 import sys
 import time
 
-from command import MODES
+from command import MODES, threads
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("net", nargs="?")
@@ -43,7 +43,7 @@ parser.add_argument("--layout", default="auto", choices=["auto", "contiguous", "
                     help="of images; auto: the better one on a CPU, else channels_last for bf16 and fp16 alone")
 parser.add_argument("--modes", help="with commas [all four on a GPU, eager,compiled on a CPU]")
 parser.add_argument("--seconds", type=float, default=1.0, help="for each mode of each phase")
-parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="on the CPU")
+parser.add_argument("--threads", type=int, default=threads(), help="on the CPU")
 options = parser.parse_args()
 if not options.probe and not (options.net and options.input and options.classes is not None):
     parser.error("NET, --input and --classes are required")
@@ -51,7 +51,7 @@ IS_CUDA = options.device.startswith("cuda")
 asked = (options.modes or ("eager,graph,compiled,compiled_graph" if IS_CUDA else "eager,compiled")).split(",")
 if not set(asked) <= set(MODES):
     parser.error(f"--modes {options.modes}: expected some of {', '.join(MODES)}")
-os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
+os.environ["OMP_NUM_THREADS"] = str(options.threads)
 
 import torch  # noqa: E402  (the number of threads is read at import)
 

@@ -10,7 +10,7 @@ import report
 import roofline
 import versus_report
 from command import (MODES, PRECISIONS, ROOT, Concord, Failure, Refused, Usage, add_measuring, environment, last_lines,
-                     positive, run_json, say, split_nets)
+                     positive, run_json, say, split_nets, threads)
 from versus_report import COLUMNS, MODE_COLUMNS, OPERATOR_COLUMNS, PHASES, RECORD_COLUMNS
 
 BATCHES = {"alexnet": 128, "overfeat": 128, "googlenet": 128, "bert_base": 32, "gpt2_small": 8, "unet": 8}  # others 64
@@ -155,8 +155,8 @@ def rows_of(side, result, about, floors, round_number):
             "min_ms": times["min_ms"], "max_ms": times["max_ms"], "samples": times["samples"],
             "parameters": result["parameters"], "peak_device_bytes": peak,
             "peak_resident_bytes": result["peak_resident_bytes"], "device_name": result["device_name"],
-            "driver": f"driver {result['driver']}" if "driver" in result else
-            f"cuDNN {result['cudnn']}" if result["cudnn"] else "",
+            "driver": f"{'oneDNN' if result['device'] == 'cpu' else 'driver'} {result['driver']}" if "driver" in result
+            else f"cuDNN {result['cudnn']}" if result["cudnn"] else "",
             "version": result.get("version") or result["torch"],
             "form": " ".join(filter(None, (times.get("layout"), times.get("form")))),
             "floor_ms": floors.get(phase, ""), "mode": times.get("mode", "")} | {
@@ -207,7 +207,8 @@ def measure_net(options, concord, torch, ceilings, net, precision, tables):
         trace = roofline.median_trace([trace[phase] for trace in traces])
         for group in roofline.by_kernel(trace, known, precision):
             tables[1].add(about | {"phase": phase} | group)
-    for row in versus_report.records(mine, report.command_line(("--concord", "--python", "--out", "--timeout"))):
+    for row in versus_report.records(mine, report.command_line(("--concord", "--python", "--out", "--timeout")),
+                                     threads() if options.torch_device == "cpu" else 0):
         tables[2].add(row)
     return reasons
 

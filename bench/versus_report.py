@@ -10,8 +10,8 @@ COLUMNS = ("date", "net", "batch", "input", "precision", "side", "phase", "round
            "driver", "version", "mode", *MODE_COLUMNS.values())
 OPERATOR_COLUMNS = ("net", "batch", "input", "precision", "date", "phase", "operator", "kernel", "count", "us", "flops",
                     "bytes", "floor_us")
-RECORD_COLUMNS = ("network", "batch", "precision", "pass", "ours_ms", *MODE_COLUMNS.values(), "device", "driver", "date",
-                  "command")  # of bench/results/nvidia-h200-best.csv
+RECORD_COLUMNS = ("network", "batch", "precision", "pass", "ours_ms", *MODE_COLUMNS.values(), "ours_mib", "torch_mib",
+                  "device", "driver", "date", "command")  # of bench/results/nvidia-h200-best.csv
 PHASES = {"train": "training step", "infer": "inference"}
 
 
@@ -38,7 +38,7 @@ class Side:
         self.median = self.modes[self.mode] if self.modes else stats.median(float(row["median_ms"]) for row in rows)
         self.low = min(float(row["min_ms"]) for row in fastest)
         self.high = max(float(row["max_ms"]) for row in fastest)
-        self.device = max(int(row["peak_device_bytes"] or 0) for row in rows)
+        self.device = max(int(row["peak_device_bytes"] or 0) for row in fastest)
         self.resident = max(int(row["peak_resident_bytes"] or 0) for row in rows)
         floors = [float(row["floor_ms"]) for row in rows if row["floor_ms"]]
         self.floor = floors[0] if floors else None
@@ -67,8 +67,13 @@ def percent(share):
     return f"{100 * share:.0f} %" if share is not None else "–"
 
 
+def memory(ours, theirs):
+    """Bytes of both sides in training: of the device; on a CPU of the process."""
+    return (ours.device, theirs.device) if theirs.device else (ours.resident, theirs.resident)
+
+
 def table(found, phase, with_floor):
-    """Rows of text of one phase. Memory is the device's for training; on a CPU that of the process."""
+    """Rows of text of one phase, with the memory of training."""
     heads = ["network", "batch", "precision", "Concord ms", "PyTorch eager ms", "PyTorch best ms (mode)",
              "ours / eager", "ours / best"]
     heads += ["roofline ms", "share, ours", "theirs"] if with_floor else []
@@ -83,8 +88,7 @@ def table(found, phase, with_floor):
             theirs_share = ours.floor / theirs.median if ours.floor else None
             row += [report.digits(ours.floor) if ours.floor else "–", percent(ours.share), percent(theirs_share)]
         if phase == "train":
-            kind = "device" if theirs.device else "resident"
-            row += [report.mib(getattr(ours, kind)), report.mib(getattr(theirs, kind))]
+            row += [report.mib(size) for size in memory(ours, theirs)]
         rows.append(row)
     return rows
 
@@ -105,13 +109,16 @@ def means(found):
     return ", ".join(f"of ours / {kind}: {words(ratios)}" for kind, ratios in by_kind.items() if ratios)
 
 
-def records(rows, command):
-    """Rows as bench/results keeps them, of one network's rows in one precision."""
+def records(rows, command, threads=0):
+    """Rows as bench/results keeps them, of one network's rows in one precision; threads: of a CPU."""
     for phase, name in (("train", "training"), ("infer", "inference")):
         for (net, batch, precision), (ours, theirs) in compared(rows, phase).items():
             first = ours.rows[0]
+            sizes = memory(ours, theirs) if phase == "train" else (0, 0)
             yield {"network": net, "batch": batch, "precision": precision, "pass": name,
-                   "ours_ms": report.digits(ours.median), "device": first["device_name"],
+                   "ours_ms": report.digits(ours.median),
+                   **{column: round(size / 2**20) if size else "" for column, size in zip(("ours_mib", "torch_mib"), sizes)},
+                   "device": first["device_name"] + (f", {threads} threads" if threads else ""),
                    "driver": first["driver"].removeprefix("driver "), "date": first["date"], "command": command} | {
                        column: report.digits(theirs.modes[mode]) if mode in theirs.modes else ""
                        for mode, column in MODE_COLUMNS.items()}
