@@ -18,7 +18,7 @@ import command  # noqa: E402
 import report  # noqa: E402
 import versus_report  # noqa: E402
 from test_parts import Lost, Parts  # noqa: E402, F401
-from test_tables import Tables  # noqa: E402, F401
+from test_tables import Pages, Tables  # noqa: E402, F401
 
 PROGRAM = os.environ.get("CONCORD_PROGRAM", str(command.default_concord()))
 DEVICE = os.environ.get("CONCORD_BENCH_DEVICE", "auto")

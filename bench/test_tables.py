@@ -2,6 +2,7 @@
 PyTorch and of the samples stand programs that answer as they do. test_bench.py runs them."""
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -148,3 +149,72 @@ class Tables(unittest.TestCase):
         self.assertEqual([place.gpu for place in places], ["0", "0"])
         self.assertEqual(len(slots.slots(5, [])), 5)
         self.assertIsNone(slots.slots(1, [])[0].gpu)
+
+
+class Pages(unittest.TestCase):
+    """scripts/performance-tables, over copies of the results with other rows."""
+    PROGRAM = HERE.parent / "scripts/performance-tables"
+
+    def setUp(self):
+        if not self.PROGRAM.exists():
+            self.skipTest("a bundle has no pages")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        shutil.copytree(HERE / "results", self.root / "bench/results")
+        (self.root / "docs/images").mkdir(parents=True)
+
+    def page(self, name, table, rows):
+        """The table in a page, from rows that are dictionaries."""
+        path = self.root / f"bench/results/{name}.csv"
+        path.unlink(missing_ok=True)
+        file = report.Csv(path, list(rows[0]))
+        for row in rows:
+            file.add(row)
+        file.file.close()
+        page = self.root / "docs" / "page.md"
+        page.write_text(f"<!-- table: {table} -->\n<!-- end -->\n", encoding="utf-8")
+        done = subprocess.run([self.PROGRAM, self.root], capture_output=True, text=True)
+        self.assertNotIn("Traceback", done.stderr)
+        text = page.read_text(encoding="utf-8")
+        return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")], done.stderr
+
+    @staticmethod
+    def times(network, batch, ours, theirs, precision="bf16", device="A GPU"):
+        return [dict.fromkeys(RECORD_COLUMNS, "") | {
+            "network": network, "batch": batch, "precision": precision, "pass": part, "ours_ms": ours, "eager_ms": 2 * theirs,
+            "graph_ms": theirs, "ours_mib": 10 if part == "training" else "", "torch_mib": 20 if part == "training" else "",
+            "device": device, "driver": "1", "date": "2026-01-02", "command": f"bench/x --net {network}@{batch}"}
+            for part in ("training", "inference")]
+
+    def test_sizes_and_their_growth(self):
+        rows = [row for size in (("gpt2_small:length=8192", 1, 32, 16), ("gpt2_small", 8, 4, 4),
+                                 ("gpt2_small:length=2048", 4, 8, 4), ("gpt2_small:length=2048", 8, 9, 9),
+                                 ("resnet18", 64, 2, 1), ("resnet18", 1, 1, 1)) for row in self.times(*size)]
+        lines, _ = self.page("nvidia-h200-best", "h200-sizes", rows)
+        self.assertEqual(lines[0][0], "gpt2_small in bf16, length (8192 tokens a step)")
+        self.assertEqual([line[:6] for line in lines[2:5]], [["1024", "4", "4 (in a graph)", "1.00", "–", "–"],
+                                                             ["2048", "8", "4 (in a graph)", "2.00", "1.00", "0.00"],
+                                                             ["8192", "32", "16 (in a graph)", "2.00", "1.00", "1.00"]])
+        self.assertEqual(lines[7][0:1] + lines[8][0:1], ["1", "64"])
+        lines, _ = self.page("nvidia-h200-best", "h200-best", rows)
+        self.assertEqual([line[0] for line in lines[2:]], ["gpt2_small, 8", "resnet18, 64", "geometric mean"])
+        self.assertEqual(lines[0][5:7], ["MiB, ours", "MiB, PyTorch"])
+        self.assertEqual(lines[2], ["gpt2_small, 8", "4", "8", "4", "1.00", "10", "20", "4", "4 (in a graph)", "1.00"])
+        self.assertEqual(lines[-1], ["geometric mean", "–", "–", "–", "1.41", "–", "–", "–", "–", "1.41"])
+        _, complaint = self.page("nvidia-h200-best", "h200-best-tf32", rows)
+        self.assertIn("no rows in tf32", complaint)
+
+    def test_a_table_for_each_number_of_threads(self):
+        lines, _ = self.page("cpu-best", "cpu-best", self.times("mlp", 64, 1, 2, "fp32", "A CPU, 2 threads") +
+                             self.times("mlp", 64, 1, 4, "fp32", "A CPU, 16 threads"))
+        self.assertEqual([line[4] for line in lines if line[0] == "mlp, 64"], ["0.50", "0.25"])
+
+    def test_precisions(self):
+        rows = [{"sample": sample, "seed": seed, "fp32": f"{2 + seed:.2f}", "bf16": f"{2.1 + seed * 1.1:.2f}", "tf32": "",
+                 "fp16": "", "device": "A GPU", "driver": "1", "date": "2026-01-02", "command": "samples/SAMPLE"}
+                for sample in ("a", "b") for seed in (1, 2)]
+        lines, _ = self.page("characters-precisions", "characters-precisions", rows)
+        self.assertEqual(lines[0], ["sample", "seed", "fp32", "bf16"])
+        self.assertEqual(lines[4:6], [["a", "mean", "3.50", "3.75"],
+                                      ["a", "mean of differences from fp32", "–", "+0.25 ± 0.05"]])
