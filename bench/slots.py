@@ -17,6 +17,7 @@ class Job:
     name: str
     words: list  # the command
     log: pathlib.Path  # for what it prints
+    folder: pathlib.Path | None = None  # where it runs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Running:
             try:
                 self.process = subprocess.Popen(
                     [str(word) for word in job.words], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                    env=os.environ | visible, start_new_session=True,
+                    cwd=job.folder, env=os.environ | visible, start_new_session=True,
                     preexec_fn=lambda: os.sched_setaffinity(0, slot.cores))
             except OSError as error:
                 raise Failure(f"{job.words[0]} does not run: {error.strerror}") from None
