@@ -1,5 +1,5 @@
-"""Commands side by side on one host, each with a GPU and a share of the cores for itself: what gpu_tables and precisions
-share. A command that takes too long ends with all of its processes, so that none of them disturbs the next."""
+"""Commands side by side on one host, each with a GPU and a share of the cores for itself: what gpu_tables, cpu_tables
+and precisions share. A command that takes too long ends with all of its processes, so that none of them disturbs the next."""
 import dataclasses
 import math
 import os
@@ -64,6 +64,18 @@ def slots(count, gpus):
             for i in range(count)]
 
 
+def core_slots(count, threads):
+    """`count` slots without a GPU, each with `threads` cores: of a core's hardware threads one."""
+    cores = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        path = pathlib.Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        cores.setdefault(path.read_text(encoding="utf-8") if path.exists() else cpu, cpu)
+    cores = list(cores.values())
+    if count * threads > len(cores):
+        raise Failure(f"{count} × {threads} threads need more than the {len(cores)} cores here")
+    return [Slot(None, tuple(cores[i * threads:(i + 1) * threads])) for i in range(count)]
+
+
 def family(pid):
     """The process and all that descend from it, those in sessions of their own, too."""
     children = {}
@@ -101,12 +113,13 @@ class Running:
     def __init__(self, job, slot, limit):
         self.job, self.slot, self.limit, self.begin = job, slot, limit, time.monotonic()
         job.log.parent.mkdir(parents=True, exist_ok=True)
-        visible = {} if slot.gpu is None else {"CUDA_VISIBLE_DEVICES": slot.gpu}
+        own = {"OMP_NUM_THREADS": str(len(slot.cores))}
+        own |= {} if slot.gpu is None else {"CUDA_VISIBLE_DEVICES": slot.gpu}
         with open(job.log, "wb") as log:
             try:
                 self.process = subprocess.Popen(
                     [str(word) for word in job.words], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                    cwd=job.folder, env=os.environ | visible, start_new_session=True,
+                    cwd=job.folder, env=os.environ | own, start_new_session=True,
                     preexec_fn=lambda: os.sched_setaffinity(0, slot.cores))
             except OSError as error:
                 raise Failure(f"{job.words[0]} does not run: {error.strerror}") from None

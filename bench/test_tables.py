@@ -106,7 +106,7 @@ class Tables(unittest.TestCase):
                    if (row["precision"], row["pass"]) == ("fp16", "training"))
         self.assertEqual([row[key] for key in ("ours_ms", "eager_ms", "graph_ms", "compiled_ms", "compiled_graph_ms",
                                                "ours_mib", "torch_mib", "device")],
-                         ["3", "4", "5", "7", "6", "3", "5", "A GPU"])
+                         ["3", "4", "5", "6", "7", "3", "5", "A GPU"])
         self.assertNotIn(str(self.folder), row["command"])
         seen = (self.folder / "gpus").read_text(encoding="utf-8").split("\n")[:-1]
         self.assertEqual(len(seen), 2 * 5)  # to compile, to measure
@@ -114,8 +114,21 @@ class Tables(unittest.TestCase):
         self.assertEqual(set(seen[5:]), {f"0 {share}", f"1 {share}"})
         again = self.tables(*words)
         self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertIn("0 jobs on 2 GPUs, 5 measured before", again.stderr)
+        self.assertIn("0 jobs, 5 measured before", again.stderr)
         self.assertEqual(len(self.rows()), 2 * 5)
+
+    def test_cores_of_a_cpu(self):
+        words = ["cpu_tables", "--concord", self.folder / "concord", "--python", self.folder / "python", "--precision",
+                 "fp32", "--net", "lenet", "--threads"]
+        done = self.run_program(*words, 1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = report.read_csv(self.folder / "out/rows.csv", RECORD_COLUMNS)
+        self.assertEqual([(row["device"], row["eager_ms"], row["compiled_ms"], row["graph_ms"]) for row in rows],
+                         2 * [("A GPU, 1 thread", "4", "5", "")])
+        self.assertEqual((self.folder / "gpus").read_text(encoding="utf-8"), "no 1\n")
+        done = self.run_program(*words, 100000)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("1 × 100000 threads need more than", done.stderr)
 
     def test_what_fails_leaves_the_others(self):
         done = self.tables("--gpus", 1, "--limit", 6, "--precision", "fp32", "--net", "overfeat,alexnet,lenet")

@@ -127,7 +127,7 @@ def why_not(mode, net, is_training):
         return "a CUDA graph needs a CUDA device"
     if "graph" in mode and is_training and options.precision == "fp16":
         return "a step with fp16's loss scaling is not captured in a graph"
-    if "compiled" in mode and any(isinstance(module, torch.nn.RNNBase) for module in net.modules()):
+    if "compiled" in mode and IS_CUDA and any(isinstance(module, torch.nn.RNNBase) for module in net.modules()):
         return "torch.compile does not cover cuDNN's recurrent layers well"
     return ""
 

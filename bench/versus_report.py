@@ -118,7 +118,7 @@ def records(rows, command, threads=0):
             yield {"network": net, "batch": batch, "precision": precision, "pass": name,
                    "ours_ms": report.digits(ours.median),
                    **{column: round(size / 2**20) if size else "" for column, size in zip(("ours_mib", "torch_mib"), sizes)},
-                   "device": first["device_name"] + (f", {threads} threads" if threads else ""),
+                   "device": first["device_name"] + (f", {threads} thread{'s' if threads > 1 else ''}" if threads else ""),
                    "driver": first["driver"].removeprefix("driver "), "date": first["date"], "command": command} | {
                        column: report.digits(theirs.modes[mode]) if mode in theirs.modes else ""
                        for mode, column in MODE_COLUMNS.items()}
