@@ -64,15 +64,15 @@ def slots(count, gpus):
             for i in range(count)]
 
 
-def core_slots(count, threads):
-    """`count` slots without a GPU, each with `threads` cores: of a core's hardware threads one."""
+def core_slots(count, threads, first=0):
+    """`count` slots without a GPU, each with `threads` cores, from a first core on: of a core's hardware threads one."""
     cores = {}
     for cpu in sorted(os.sched_getaffinity(0)):
         path = pathlib.Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
         cores.setdefault(path.read_text(encoding="utf-8") if path.exists() else cpu, cpu)
-    cores = list(cores.values())
+    cores = list(cores.values())[first:]
     if count * threads > len(cores):
-        raise Failure(f"{count} × {threads} threads need more than the {len(cores)} cores here")
+        raise Failure(f"{count} × {threads} threads need more than {len(cores)} cores")
     return [Slot(None, tuple(cores[i * threads:(i + 1) * threads])) for i in range(count)]
 
 

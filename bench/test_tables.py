@@ -126,6 +126,8 @@ class Tables(unittest.TestCase):
         self.assertEqual([(row["device"], row["eager_ms"], row["compiled_ms"], row["graph_ms"]) for row in rows],
                          2 * [("A GPU, 1 thread", "4", "5", "")])
         self.assertEqual((self.folder / "gpus").read_text(encoding="utf-8"), "no 1\n")
+        done = self.run_program(*words, 1, "--first-core", 100000)
+        self.assertEqual(done.returncode, 1)
         done = self.run_program(*words, 100000)
         self.assertEqual(done.returncode, 1)
         self.assertIn("1 × 100000 threads need more than", done.stderr)
@@ -184,6 +186,22 @@ class Tables(unittest.TestCase):
         self.assertEqual(rows[0]["command"], "samples/char_lstm opencl:nvidia 8 text PRECISION SEED")
         with open(HERE / "results/resnet20-precisions.csv", encoding="utf-8") as file:
             self.assertEqual(file.readline().strip(), ",".join(rows[0]))
+
+    def test_rows_replace_those_of_the_same_measurement(self):
+        rows = self.folder / "rows.csv"
+        for name, lines in (("table.csv", ["a,64,fp32,training,A GPU,1", "b,64,fp32,training,A GPU,2"]),
+                            ("rows.csv", ["c,64,fp32,training,A GPU,3", "a,64,fp32,training,A GPU,4"])):
+            (self.folder / name).write_text("\n".join(["network,batch,precision,pass,device,ours_ms", *lines, ""]), "utf-8")
+        for table, expected, said in (("table.csv", ["a 4", "b 2", "c 3"], "1 rows new, 1 replaced, of A GPU"),
+                                      ("new.csv", ["c 3", "a 4"], "2 rows new, 0 replaced")):
+            path = self.folder / table
+            done = subprocess.run([HERE / "record", rows, path], capture_output=True, text=True)
+            self.assertIn(said, done.stderr)
+            self.assertEqual([f"{row['network']} {row['ours_ms']}" for row in report.read_csv(path, ["pass"])], expected)
+        rows.write_text("network,batch\na,1\n", encoding="utf-8")
+        done = subprocess.run([HERE / "record", rows, self.folder / "table.csv"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("has other columns", done.stderr)
 
     def test_slots(self):
         places = slots.slots(2, ["0"])
