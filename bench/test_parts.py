@@ -2,10 +2,12 @@
 them."""
 import json
 import math
+import os
 import pathlib
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree as xml
 
 import chart
@@ -38,6 +40,13 @@ class Parts(unittest.TestCase):
         self.assertEqual(command.with_size("mlp:depth=4", "width", 64), "mlp:depth=4,width=64")
         with self.assertRaises(command.Usage):
             command.split_nets(["lenet,"])
+
+    def test_threads(self):
+        cores = len(os.sched_getaffinity(0))
+        for text, expected in (("3", 3), ("", cores), ("0", cores), ("4,2", cores)):
+            with unittest.mock.patch.dict(os.environ, {"OMP_NUM_THREADS": text}):
+                self.assertEqual(command.threads(), expected)
+                self.assertEqual(command.environment()["OMP_NUM_THREADS"], str(expected))
 
     def test_statistics(self):
         self.assertAlmostEqual(stats.geometric_mean([0.5, 2, 4, 0.25]), 1)
