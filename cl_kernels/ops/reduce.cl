@@ -1,15 +1,13 @@
 // Reductions of src (outer, length, inner) to dst (outer, parts, inner): part p covers [p·part, (p+1)·part) of `length`.
 // KIND is SUM, PRODUCT, MAXIMUM or MINIMUM. Every element is read once (4 bytes, 1 FLOP); the order is fixed.
-//   reduce_lanes   GPUs: LANES items a row (shared/lanes.h), a chain of part / LANES values each, then a tree. With
-//                  IN_RUNS src is (length / run, outputs, run) and dst (outputs); `gap` values lie between two runs of a
-//                  row.
+//   reduce_lanes   GPUs: LANES items a row (ops/reduce_lanes.h), a chain of part / LANES reads each, UNROLL of them in
+//                  flight, then a tree.
 //   reduce_rows    CPUs, inner = 1: an item owns one row, with WIDTH chains side by side.
 //   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows, one chain each.
-//   reduce_argmax  over all of `length`: the first largest value's place; the first NaN wins.
+//   reduce_argmax  over all of `length`: the first largest value's place; the first NaN wins. WITH_VALUES: also the value.
 // The text in front may give reduce_lanes and reduce_rows an epilogue (gemm_epilogue), for row m.
+#include "ops/reduce_lanes.h"
 #include "shared/chains.h"
-#include "shared/index.h"
-#include "shared/lanes.h"
 
 #ifndef EPILOGUE_IS_EXPRESSION
 #define EPILOGUE_PARAMETERS
@@ -26,7 +24,6 @@
 #define NEUTRAL_MINIMUM INFINITY
 #define NEUTRAL CONCAT(NEUTRAL_, KIND)
 #define WIDTH 16
-#define UNROLL 8  // reads in flight
 #define TERMS 8  // of a chain before it is joined
 
 // Joins what a chain has reduced to `value`. Sums keep the roundings of this in `low`, which is nothing to add where the
@@ -38,42 +35,26 @@
 #define JOIN CONCAT(JOIN_, KIND)
 #define WITH_LOW(value, low) ((low) == (low) ? (value) + (low) : (value))
 
-// Where value i of a row lies from its first one.
-#ifdef IN_RUNS
-#define RUN_PARAMETERS , uint run, uint run_multiplier, uint run_shift, uint gap
-#define AT(i) ((uint)(i) + index_divide((uint)(i), run, run_multiplier, run_shift) * gap)
-#else
-#define RUN_PARAMETERS
-#define AT(i) ((i) * inner)
-#endif
-
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
-    __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, ulong outputs,
-    ulong length, ulong part, ulong parts, ulong inner RUN_PARAMETERS EPILOGUE_PARAMETERS) {
+    __global const read_t *restrict src, __global float *restrict dst, const lanes_numbers numbers EPILOGUE_PARAMETERS) {
+  LANES_NUMBERS(NUMBER_CONSTANT)
   LANES_SCRATCH(float, scratch);
-  const ulong row = get_group_id(0) * (ulong)ROWS + ROW, output = min(row, outputs - 1);
-  const ulong outer_part = output / inner, outer = outer_part / parts, begin = (outer_part - outer * parts) * part;
-  const ulong end = min(length, begin + part);
-#ifdef IN_RUNS
-  src += src_offset + output * run;
-#else
-  src += src_offset + outer * length * inner + (output - outer_part * inner);
-#endif
-  float value = NEUTRAL, low = 0.0f;
-  ulong i = begin + LANE;
-  for (; i + (UNROLL - 1) * LANES < end; i += UNROLL * LANES) {
-    float next[UNROLL];
+  FIND_ROW;
+  read_t values = (read_t)(NEUTRAL), low = (read_t)(0.0f);
+  for (index_t i = begin + LANE; i < end; i += UNROLL * LANES) {
+    read_t next[UNROLL];
 #pragma unroll
-    for (uint k = 0; k < UNROLL; ++k) next[k] = src[AT(i + k * LANES)];
-    float chain = next[0];
+    for (uint k = 0; k < UNROLL; ++k) next[k] = src[AT(min(i + k * LANES, end - 1))];
+    read_t chain = next[0];
 #pragma unroll
-    for (uint k = 1; k < UNROLL; ++k) chain = COMBINE(chain, next[k]);
-    JOIN(float, value, low, chain);
+    for (uint k = 1; k < UNROLL; ++k) {
+      const read_t term = i + k * LANES < end ? next[k] : (read_t)(NEUTRAL);
+      chain = COMBINE(chain, term);
+    }
+    JOIN(read_t, values, low, chain);
   }
-  float rest = NEUTRAL;
-  for (; i < end; i += LANES) rest = COMBINE(rest, src[AT(i)]);
-  JOIN(float, value, low, rest);
-  value = WITH_LOW(value, low);
+  const read_t joined = WITH_LOW(values, low);
+  float value = COMBINE_READ(joined);
   LANES_REDUCE(value, scratch, COMBINE);
   if (LANE == 0 && row < outputs) dst[dst_offset + row] = EPILOGUE(value, 0, row, 0, 0);
 }
@@ -137,6 +118,12 @@ __kernel void reduce_columns(__global const float *restrict src, ulong src_offse
   }
 }
 
+#ifdef WITH_VALUES
+#define VALUES_PARAMETERS , __global float *restrict values, ulong values_offset
+#else
+#define VALUES_PARAMETERS
+#endif
+
 typedef struct {
   float value;
   int place;  // -1: none yet
@@ -150,16 +137,25 @@ static inline candidate better(candidate a, candidate b) {
 }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_argmax(
-    __global const float *restrict src, ulong src_offset, __global int *restrict dst, ulong dst_offset, ulong outputs,
-    ulong length, ulong inner) {
+    __global const float *restrict src, __global int *restrict dst, const lanes_numbers numbers VALUES_PARAMETERS) {
+  LANES_NUMBERS(NUMBER_CONSTANT)
   LANES_SCRATCH(candidate, scratch);
-  const ulong row = get_group_id(0) * (ulong)ROWS + ROW, output = min(row, outputs - 1), outer = output / inner;
-  src += src_offset + outer * length * inner + (output - outer * inner);
+  FIND_ROW;
   candidate best = {0.0f, -1};
-  for (ulong i = LANE; i < length; i += LANES) {
-    const candidate next = {src[i * inner], (int)i};
-    best = better(best, next);
+  for (index_t i = begin + LANE; i < end; i += UNROLL * LANES) {
+    float next[UNROLL];
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) next[k] = src[AT(min(i + k * LANES, end - 1))];
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) {
+      const candidate other = {next[k], (int)min(i + k * LANES, end - 1)};
+      best = better(best, other);
+    }
   }
   LANES_REDUCE(best, scratch, better);
-  if (LANE == 0 && row < outputs) dst[dst_offset + row] = best.place;
+  if (LANE > 0 || row >= outputs) return;
+  dst[dst_offset + row] = best.place;
+#ifdef WITH_VALUES
+  values[values_offset + row] = best.value;
+#endif
 }

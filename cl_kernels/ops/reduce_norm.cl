@@ -1,8 +1,8 @@
 // The Euclidean norms of rows of src (outer, length, inner) to dst (outer, parts, inner), as ops/reduce.cl reduces them; a norm
 // of norms joins parts. Squares are summed in three sizes of numbers, the small and the large ones times a power of two, so
 // that none leaves fp32. Every element is read once (4 bytes); the order is fixed. An epilogue as in ops/reduce.cl.
+#include "ops/reduce_lanes.h"
 #include "shared/chains.h"
-#include "shared/lanes.h"
 
 #ifndef EPILOGUE_IS_EXPRESSION
 #define EPILOGUE_PARAMETERS
@@ -45,18 +45,15 @@ static inline float norm_of_sums(float small, float middle, float large) {
 }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
-    __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, ulong outputs,
-    ulong length, ulong part, ulong parts, ulong inner EPILOGUE_PARAMETERS) {
+    __global const float *restrict src, __global float *restrict dst, const lanes_numbers numbers EPILOGUE_PARAMETERS) {
+  LANES_NUMBERS(NUMBER_CONSTANT)
   LANES_SCRATCH(float4, scratch);
-  const ulong row = get_group_id(0) * (ulong)ROWS + ROW, output = min(row, outputs - 1);
-  const ulong outer_part = output / inner, outer = outer_part / parts, begin = (outer_part - outer * parts) * part;
-  const ulong end = min(length, begin + part);
-  src += src_offset + outer * length * inner + (output - outer_part * inner);
+  FIND_ROW;
   SUMS(float, all);
-  for (ulong i = begin + LANE; i < end;) {
-    const ulong stop = min(end, i + TERMS * LANES);
+  for (index_t i = begin + LANE; i < end;) {
+    const index_t stop = min(end, i + TERMS * LANES);
     SUMS(float, piece);
-    for (; i < stop; i += LANES) ADD_SQUARE(float, piece, src[i * inner]);
+    for (; i < stop; i += LANES) ADD_SQUARE(float, piece, src[AT(i)]);
     ADD_SUMS(all, piece);
   }
   float4 sums = (float4)(all_small, all_middle, all_large, 0.0f);
