@@ -1,4 +1,5 @@
-// Pooling and its gradients on OpenCL devices: one kernel each. The gradients take epilogues.
+// Pooling and its gradients on OpenCL devices: one kernel each. The gradients take epilogues. A window that has the
+// whole image is a row of a reduction.
 #include "concord/ops/pool.hpp"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/launch/strides.hpp"
 #include "concord/opencl/ops/channels_last.hpp"
+#include "concord/opencl/ops/reduce.hpp"
 #include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
@@ -43,6 +45,11 @@ namespace {
 /// The result of a kernel: dst, or src for a gradient.
 enum class Item { dst, src };
 
+std::int64_t pixels_of(const ops::PoolSizes& sizes) { return sizes.src[0] * sizes.src[1] * sizes.src[2]; }
+
+/// Whether the pixels of a window are a row in memory, of some length.
+bool is_row(const ops::PoolSizes& sizes) { return sizes.is_global() && pixels_of(sizes) > 1; }
+
 /// The strides of an operand of the epilogue from row to row of src, and within a row.
 std::optional<std::vector<std::int64_t>> epilogue_strides(const Shape& operand, const Shape& src) {
   return grouped_strides(operand, src, std::array<std::size_t, 2>{src.rank() - 1, src.rank()});
@@ -65,7 +72,7 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
   const ops::Spatial& padding = sizes.options.padding;
   const ops::Spatial& size = item == Item::dst ? sizes.dst : sizes.src;
   const std::int64_t width = size[2], rows = sizes.n * sizes.c * size[0] * size[1];
-  const std::int64_t pixels = sizes.src[0] * sizes.src[1] * sizes.src[2];
+  const std::int64_t pixels = pixels_of(sizes);
   CONCORD_CHECK(std::max(rows * width, pixels) < std::int64_t{1} << 31, NotSupported,
                 "{}: {} elements exceed the 2^31 - 1 of the kernel", name, std::max(rows * width, pixels));
   arguments.emplace_back(static_cast<std::uint32_t>(rows * width));
@@ -99,10 +106,14 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
                                                           std::vector<StagedKernel::AnyStage>{std::move(stage)}));
 }
 
+std::string global_name(std::string_view name) { return fmt::format("{} global", name); }
+
 PreparedKernel prepare_max_pool(Context& context, const ops::MaxPool& op, const KernelRequest& request) {
   if (auto kernel = prepare_max_pool_channels_last(context, op, request)) return *std::move(kernel);
-  return prepare(context, op.name(), request, ops::pool_sizes(request.inputs[0].shape, op.options()), Item::dst,
-                 "pool_max_forward", {input(0), output(0), output(1)});
+  const ops::PoolSizes sizes = ops::pool_sizes(request.inputs[0].shape, op.options());
+  if (is_row(sizes))
+    return prepare_row_maxima(context, global_name(op.name()), request, sizes.n * sizes.c, pixels_of(sizes));
+  return prepare(context, op.name(), request, sizes, Item::dst, "pool_max_forward", {input(0), output(0), output(1)});
 }
 
 PreparedKernel prepare_max_pool_backward(Context& context, const ops::MaxPoolBackward& op, const KernelRequest& request,
@@ -114,8 +125,12 @@ PreparedKernel prepare_max_pool_backward(Context& context, const ops::MaxPoolBac
 
 PreparedKernel prepare_avg_pool(Context& context, const ops::AvgPool& op, const KernelRequest& request) {
   if (auto kernel = prepare_avg_pool_channels_last(context, op, request)) return *std::move(kernel);
-  return prepare(context, op.name(), request, ops::pool_sizes(request.inputs[0].shape, op.options()), Item::dst,
-                 "pool_average_forward", {input(0), output(0)});
+  const ops::PoolSizes sizes = ops::pool_sizes(request.inputs[0].shape, op.options());
+  if (is_row(sizes)) {
+    return prepare_row_means(context, global_name(op.name()), request, sizes.n * sizes.c, pixels_of(sizes),
+                             static_cast<float>(sizes.global_divisor()));
+  }
+  return prepare(context, op.name(), request, sizes, Item::dst, "pool_average_forward", {input(0), output(0)});
 }
 
 PreparedKernel prepare_avg_pool_backward(Context& context, const ops::AvgPoolBackward& op, const KernelRequest& request,

@@ -1,5 +1,5 @@
-// Formulas behind the gradients of pooling: which of them their kernels compute, row-major and channels-last, on every
-// OpenCL device.
+// Global pooling by kernels of both kinds, and formulas behind the gradients of pooling: which of them their kernels
+// compute, row-major and channels-last, on every OpenCL device.
 #include "concord/ops/pool.hpp"
 
 #include <algorithm>
@@ -70,6 +70,68 @@ TEST_CASE("channels-last: the gradients of pools with a formula behind them", "[
           }
           CHECK(error <= (pool == max_of ? 0 : 0.01) * largest);  // whole numbers are stored as they are
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("a window of the whole image is a row of a reduction", "[opencl][pool]") {
+  // Reads of four values and of one; lanes in one turn and in several; few rows in parts; one image, channel and pixel.
+  const std::vector<Shape> images = {{1, 1, 1, 1}, {3, 5, 7, 7},   {2, 3, 8, 6},    {1, 1, 2, 1},     {5, 70, 14, 14},
+                                     {2, 3, 1, 4}, {1, 2, 113, 9}, {2, 2, 112, 60}, {1, 2, 300, 300}, {1, 1, 303, 301}};
+  for (const DevicePtr& device : opencl_devices()) {
+    for (const char* kind : {"cpu", "gpu"}) {
+      const DebugOption kernels("kernels", kind);
+      const DevicePtr opened = Device::open(device->info().id);
+      for (const Shape& shape : images) {
+        INFO(shape.str() << " by kernels for a " << kind << ", " << opened->info().id);
+        Array x = integers(shape, 1);
+        const auto pixels = static_cast<std::size_t>(shape[2] * shape[3]);
+        x.values.back() = std::nan("");
+        if (pixels > 3) x.values[x.values.size() - 2] = std::nan("");
+        const std::vector<Tensor> found = run(opened, {{x}}, [](const std::vector<Value>& v) {
+          const MaxPooled pooled =
+              max_pool_with_indices(v[0], MaxPool2dOptions{.kernel = {v[0].shape()[2], v[0].shape()[3]}});
+          return std::vector{global_avg_pool(v[0]), pooled.values, pooled.indices};
+        });
+        for (std::size_t row = 0; row < x.values.size() / pixels; ++row) {
+          double total = 0;
+          std::size_t place = 0;
+          for (std::size_t i = 0; i < pixels; ++i) {
+            const double value = x.values[row * pixels + i], best = x.values[row * pixels + place];
+            total += value;
+            if (value > best || (std::isnan(value) && !std::isnan(best))) place = i;
+          }
+          const double mean = total / static_cast<double>(pixels), largest = x.values[row * pixels + place];
+          const float got_mean = found[0].values<float>()[row], got_largest = found[1].values<float>()[row];
+          const bool is_mean = std::isnan(mean) ? std::isnan(got_mean) : got_mean == static_cast<float>(mean);
+          const bool is_largest = std::isnan(largest) ? std::isnan(got_largest) : got_largest == largest;
+          INFO("row " << row << ": " << got_mean << " and " << got_largest << " for " << mean << " and " << largest);
+          CHECK((is_mean && is_largest && found[2].values<std::int32_t>()[row] == static_cast<std::int32_t>(place)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("global pooling of volumes, and what averages divide by", "[opencl][pool]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    for (const char* kind : {"cpu", "gpu"}) {
+      const DebugOption kernels("kernels", kind);
+      const DevicePtr opened = Device::open(device->info().id);
+      INFO("kernels for a " << kind << ", " << opened->info().id);
+      const Array x = integers({2, 3, 2, 5, 4}, 1);
+      const std::vector<Tensor> found = run(opened, {{x}}, [](const std::vector<Value>& v) {
+        const AvgPool3dOptions whole{.kernel = {2, 5, 4}, .divisor_override = 8};
+        return std::vector{avg_pool3d(v[0], whole), global_avg_pool(v[0]), relu(global_avg_pool(v[0])) + 1.0F};
+      });
+      for (std::size_t row = 0; row < 6; ++row) {
+        double total = 0;
+        for (std::size_t i = 0; i < 40; ++i) total += x.values[row * 40 + i];
+        const auto mean = static_cast<float>(total / 40);
+        CHECK(found[0].values<float>()[row] == static_cast<float>(total / 8));
+        CHECK(found[1].values<float>()[row] == mean);
+        CHECK(found[2].values<float>()[row] == std::max(mean, 0.0F) + 1.0F);
       }
     }
   }
