@@ -32,6 +32,7 @@ constexpr std::array<Row, 15> kRows{{{alternative::kDepthwise, "depthwise", on_a
                                      {alternative::kTokensProduct, "product", is_hopper},
                                      {alternative::kAttentionWgmma, "attention", is_hopper},
                                      {alternative::kAttentionMma, "attention", on_matrix_cores},
+                                     {alternative::kBatchNormWhole, "batch_norm", in_groups},
                                      {alternative::kBatchNormGroups, "batch_norm", in_groups},
                                      {alternative::kBatchNormResident, "batch_norm", is_hopper},
                                      {alternative::kBatchNormRuns, "batch_norm", on_any},

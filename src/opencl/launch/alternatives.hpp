@@ -26,6 +26,7 @@ inline constexpr std::string_view kChannelsLast = "layout channels-last";
 inline constexpr std::string_view kTokensProduct = "tokens product";
 inline constexpr std::string_view kAttentionWgmma = "attention wgmma";
 inline constexpr std::string_view kAttentionMma = "attention mma";
+inline constexpr std::string_view kBatchNormWhole = "batch_norm whole";
 inline constexpr std::string_view kBatchNormGroups = "batch_norm groups";
 inline constexpr std::string_view kBatchNormResident = "batch_norm resident";
 inline constexpr std::string_view kBatchNormRuns = "batch_norm runs";

@@ -156,7 +156,8 @@ TEST_CASE("the check of an alternative blames it for nothing else", "[opencl][al
   const auto sources = folder_of_kernels();
   std::filesystem::copy(sources, folder / "kernels", std::filesystem::copy_options::recursive);
   write_file(folder / "kernels/ops/batch_norm.cl", "this does not compile\n");
-  write_file(folder / "kernels/ops/batch_norm_contiguous.cl", "this does not compile either\n");
+  write_file(folder / "kernels/ops/batch_norm_whole.cl", "this does not compile either\n");
+  write_file(folder / "kernels/ops/batch_norm_contiguous.cl", "nor does this\n");
   const DebugOption kernels("kernel_dir", (folder / "kernels").string());
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);

@@ -70,7 +70,7 @@ TEST_CASE("the programs of kernels that few networks need are asked for", "[.][k
       ask(device, {numbers({512, 768}), numbers({768, 512})},
           [](const Sources& x) { return Sources{matmul(x[0], x[1])}; });
     });
-    for (const char* way : {"groups", "runs"}) {
+    for (const char* way : {"whole", "groups", "runs"}) {
       each("batch_norm", way, [&] {
         ask(device, {numbers({8, 64, 56, 56}), numbers({64}), numbers({64})},
             [](const Sources& x) { return Sources{relu(batch_norm(x[0], x[1], x[2]).dst)}; });
