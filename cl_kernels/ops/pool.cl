@@ -8,48 +8,18 @@
 // The gradients gather: each src element adds up the windows that hold it, in order. The text in front may give them an
 // epilogue (gemm_epilogue), for row m and place n_inner. Bytes: 4 an element of src and 4 of dst, 8 of dst with indices;
 // FLOPs: a window's pixels an element of dst.
-#include "shared/index.h"
-#include "ops/pool_windows.h"
+#include "ops/pool_numbers.h"
 
 #ifndef EPILOGUE_IS_EXPRESSION
 #define EPILOGUE_PARAMETERS
 #define EPILOGUE(value, z, m, n_outer, n_inner) (value)
 #endif
 
-#define DIVISOR_NUMBERS(NUMBER, name) NUMBER(uint, name) NUMBER(uint, name##_multiplier) NUMBER(uint, name##_shift)
-#ifdef VOLUME
-#define DEPTH_SIZES(NUMBER) \
-  DIVISOR_NUMBERS(NUMBER, item_depth) NUMBER(int, depth) NUMBER(int, dst_depth) NUMBER(int, padding_d)
-#else
-#define DEPTH_SIZES(NUMBER)
-#define depth 1
-#define dst_depth 1
-#define padding_d 0
-#endif
-#define SIZES(NUMBER)                                                                                          \
-  NUMBER(uint, count) DIVISOR_NUMBERS(NUMBER, item_width) DIVISOR_NUMBERS(NUMBER, item_height)                 \
-  NUMBER(int, height) NUMBER(int, width) NUMBER(int, dst_height) NUMBER(int, dst_width) NUMBER(int, padding_h) \
-  NUMBER(int, padding_w) DEPTH_SIZES(NUMBER)
-typedef struct { MAX_FORWARD_NUMBERS(NUMBER_MEMBER) } max_forward_numbers;
-typedef struct { MAX_BACKWARD_NUMBERS(NUMBER_MEMBER) } max_backward_numbers;
-typedef struct { AVERAGE_FORWARD_NUMBERS(NUMBER_MEMBER) } average_forward_numbers;
-typedef struct { AVERAGE_BACKWARD_NUMBERS(NUMBER_MEMBER) } average_backward_numbers;
-
-// `plane` (the channel), `z`, `y` and `x` of every element of the result that the item owns.
-#ifdef VOLUME
-#define SPLIT_ROW                                                                                                 \
-  const uint slice = index_divide(row, item_height, item_height_multiplier, item_height_shift);                   \
-  const uint plane = index_divide(slice, item_depth, item_depth_multiplier, item_depth_shift);                    \
-  const int y = (int)(row - slice * item_height), z = (int)(slice - plane * item_depth);
-#else
-#define SPLIT_ROW                                                                                                 \
-  const uint plane = index_divide(row, item_height, item_height_multiplier, item_height_shift);                   \
-  const int y = (int)(row - plane * item_height), z = 0;
-#endif
+// `plane`, `z`, `y` and `x` of every element of the result that the item owns.
 #ifdef WHOLE_ROWS
 #define EACH_ELEMENT                                                                                        \
   const uint row = (uint)get_global_id(0);                                                                  \
-  SPLIT_ROW                                                                                                 \
+  SPLIT_ROW(row)                                                                                              \
   for (int x = 0; x < (int)item_width; ++x)
 #else
 #define EACH_ELEMENT                                                                                        \
@@ -57,7 +27,7 @@ typedef struct { AVERAGE_BACKWARD_NUMBERS(NUMBER_MEMBER) } average_backward_numb
   if (element >= count) return;                                                                             \
   const uint row = index_divide(element, item_width, item_width_multiplier, item_width_shift);              \
   const int x = (int)(element - row * item_width);                                                          \
-  SPLIT_ROW
+  SPLIT_ROW(row)
 #endif
 
 // Where the i-th pixel of a window lies from its first one.
@@ -114,7 +84,7 @@ __kernel void pool_max_backward(__global const float *restrict diff_dst, __globa
                                 __global float *restrict diff_src, const max_backward_numbers numbers EPILOGUE_PARAMETERS) {
   MAX_BACKWARD_NUMBERS(NUMBER_CONSTANT)
   const uint row = (uint)get_global_id(0);
-  SPLIT_ROW
+  SPLIT_ROW(row)
   const int oz = z / STRIDE_D, oy = y / STRIDE_H, here = (z * height + y) * width;
   const ulong from = (((ulong)plane * dst_depth + oz) * dst_height + oy) * dst_width;
   diff_dst += diff_dst_offset + from;

@@ -6,6 +6,7 @@
 //   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows, one chain each.
 //   reduce_argmax  over all of `length`: the first largest value's place; the first NaN wins. WITH_VALUES: also the value.
 // The text in front may give reduce_lanes and reduce_rows an epilogue (gemm_epilogue), for row m.
+#include "ops/candidate.h"
 #include "ops/reduce_lanes.h"
 #include "shared/chains.h"
 
@@ -123,18 +124,6 @@ __kernel void reduce_columns(__global const float *restrict src, ulong src_offse
 #else
 #define VALUES_PARAMETERS
 #endif
-
-typedef struct {
-  float value;
-  int place;  // -1: none yet
-} candidate;
-
-static inline candidate better(candidate a, candidate b) {
-  const int a_nan = a.value != a.value, b_nan = b.value != b.value;
-  const int tie = a.value == b.value || (a_nan && b_nan);
-  const int b_wins = b.place >= 0 && (a.place < 0 || (tie ? b.place < a.place : b_nan || (!a_nan && b.value > a.value)));
-  return b_wins ? b : a;
-}
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_argmax(
     __global const float *restrict src, __global int *restrict dst, const lanes_numbers numbers VALUES_PARAMETERS) {

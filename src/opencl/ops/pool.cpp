@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <optional>
 #include <span>
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/formula/affine.hpp"
 #include "concord/opencl/formula/kernels.hpp"
+#include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/launch/strides.hpp"
 #include "concord/opencl/ops/channels_last.hpp"
+#include "concord/opencl/ops/lanes.hpp"
 #include "concord/opencl/ops/reduce.hpp"
 #include "concord/opencl/program/source.hpp"
 
@@ -65,6 +68,36 @@ EpilogueText epilogue_text(const KernelRequest& request, const Epilogue* epilogu
   return gemm_epilogue(epilogue->expression, extra);
 }
 
+/// The pixels of a window along each axis; of the largest, if their sizes differ.
+ops::Spatial window_of(const ops::PoolSizes& sizes) {
+  if (!sizes.options.is_adaptive()) return sizes.options.kernel;
+  ops::Spatial window{};
+  for (std::size_t i = 0; i < window.size(); ++i) window[i] = divide_up(sizes.src[i], sizes.dst[i]);
+  return window;
+}
+
+/// Whether items share a window (cl_kernels/ops/pool_lanes.cl). They do where windows are large, and so far apart that
+/// items with a window each would read from memory of their own.
+bool has_far_windows(const Context& context, const ops::PoolSizes& sizes) {
+  constexpr std::int64_t kManyPixels = 64, kFar = 8;
+  if (context.limits().is_cpu) return false;
+  const ops::Spatial window = window_of(sizes);
+  const std::int64_t distance = sizes.options.is_adaptive() ? window[2] : sizes.options.stride[2];
+  return distance >= kFar && window[0] * window[1] * window[2] >= kManyPixels;
+}
+
+/// Makes items share a window; `count`: of windows.
+void share_windows(const Context& context, const ops::PoolSizes& sizes, std::int64_t count, Stage& stage,
+                   std::vector<std::string>& definitions) {
+  constexpr std::uint64_t kMostColumns = 32;
+  const ops::Spatial window = window_of(sizes);
+  const Lanes lanes = lanes_for(context, window[0] * window[1] * window[2] / 2, 1);
+  const std::uint64_t columns = std::min(kMostColumns, std::bit_ceil(static_cast<std::uint64_t>(window[2])));
+  for (std::string& definition : lanes.definitions()) definitions.push_back(std::move(definition));
+  definitions.push_back(fmt::format("LANE_COLUMNS={}", std::min<std::uint64_t>(columns, lanes.lanes)));
+  lanes.cover(stage, count);
+}
+
 PreparedKernel prepare(Context& context, std::string_view name, const KernelRequest& request,
                        const ops::PoolSizes& sizes, Item item, const std::string& function,
                        std::vector<Argument> arguments, const Epilogue* epilogue = nullptr) {
@@ -93,7 +126,10 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
   stage.function = function;
   stage.arguments = {PackedArguments{std::move(arguments)}};
   stage.arguments.insert(stage.arguments.end(), text.arguments.begin(), text.arguments.end());
-  if (context.limits().is_cpu) {
+  const bool is_shared = item == Item::dst && has_far_windows(context, sizes);
+  if (is_shared) {
+    share_windows(context, sizes, rows * width, stage, definitions);
+  } else if (context.limits().is_cpu) {
     definitions.emplace_back("WHOLE_ROWS");
     stage.global = {static_cast<std::size_t>(rows), 1, 1};
   } else {
@@ -101,7 +137,8 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
     stage.global = {(static_cast<std::size_t>(rows * width) + group - 1) / group * group, 1, 1};
     stage.local = {group, 1, 1};
   }
-  stage.program = context.program_from(text.text + kernel_source("ops/pool.cl"), definitions);
+  const std::string file = is_shared ? "ops/pool_lanes.cl" : "ops/pool.cl";
+  stage.program = context.program_from(text.text + kernel_source(file), definitions);
   return prepared(request, std::make_unique<StagedKernel>(context, std::string(name),
                                                           std::vector<StagedKernel::AnyStage>{std::move(stage)}));
 }

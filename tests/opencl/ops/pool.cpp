@@ -137,4 +137,38 @@ TEST_CASE("global pooling of volumes, and what averages divide by", "[opencl][po
   }
 }
 
+TEST_CASE("items share a large window that is far from the next one", "[opencl][pool]") {
+  // Apart, with padding, with dilation, of volumes, of signals, and adaptive; windows wider and narrower than 32
+  // pixels.
+  const std::vector<std::pair<Shape, ops::PoolOptions>> cases = {
+      {{2, 3, 24, 17}, MaxPool2dOptions{.kernel = {8, 8}}},
+      {{1, 2, 30, 90}, MaxPool2dOptions{.kernel = {12, 40}, .stride = {9, 41}, .padding = {5, 6}, .ceil_mode = true}},
+      {{2, 2, 40, 31}, MaxPool2dOptions{.kernel = {9, 8}, .stride = {4, 8}, .padding = {2, 1}, .dilation = {3, 2}}},
+      {{1, 3, 9, 20, 18}, MaxPool3dOptions{.kernel = {4, 9, 9}, .padding = {1, 2, 3}}},
+      {{3, 2, 1000}, MaxPool1dOptions{.kernel = {130}, .stride = {100}, .padding = {20}}},
+      {{2, 2, 29, 44}, {.adaptive = {1, 3, 5}}},
+      {{1, 2, 9, 18, 16}, {.rank = 3, .adaptive = {2, 3, 2}}}};
+  for (const DevicePtr& device : opencl_devices()) {
+    const auto by = [&](const char* kind, const Array& x, ops::PoolOptions options) {
+      const DebugOption kernels("kernels", kind);
+      return run(Device::open(device->info().id), {{x}}, [options](const std::vector<Value>& v) mutable {
+        const MaxPooled pooled = max_pool_with_indices(v[0], options);
+        options.dilation = {1, 1, 1};
+        const Value average = avg_pool(v[0], options);
+        options.count_include_pad = false;
+        return std::vector{pooled.values, pooled.indices, average, avg_pool(v[0], options)};
+      });
+    };
+    for (const auto& [src, options] : cases) {
+      INFO(src.str() << " " << options.str() << " on " << device->info().id);
+      Array x = integers(src, 1);
+      const std::vector<Tensor> alone = by("cpu", x, options), shared = by("gpu", x, options);
+      for (std::size_t k = 0; k < alone.size(); ++k) CHECK(difference(shared[k], alone[k]) == "");
+      x.values[x.values.size() / 2] = std::nan("");
+      x.values[x.values.size() / 2 + 1] = std::nan("");
+      CHECK(difference(by("gpu", x, options)[1], by("cpu", x, options)[1]) == "");
+    }
+  }
+}
+
 }  // namespace concord::test

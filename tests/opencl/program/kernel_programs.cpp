@@ -128,6 +128,10 @@ TEST_CASE("the programs of kernels that few networks need are asked for", "[.][k
     ask(device, {numbers({8, 64, 56, 56})}, [](const Sources& x) {
       return Sources{adaptive_avg_pool(x[0], std::vector<std::int64_t>{5, 5})};
     });
+    ask(device, {numbers({64, 256, 14, 14})},
+        [](const Sources& x) { return Sources{global_avg_pool(x[0]) + global_max_pool(x[0])}; });
+    ask(device, {numbers({8, 64, 56, 56})},
+        [](const Sources& x) { return Sources{adaptive_max_pool(x[0], std::vector<std::int64_t>{5, 5})}; });
     ask(device, {numbers({64, 512, 768})}, [](const Sources& x) {
       return Sources{transpose(x[0], {0, 2, 1}), pad(x[0], {0, 1, 1}, {0, 1, 1}, 2)};
     });
