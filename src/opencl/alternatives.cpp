@@ -24,7 +24,7 @@ bool made_for_cpu(const Context& context) { return !debug_option("kernels") && i
 bool made_for_gpu(const Context& context) { return !debug_option("kernels") && !is_cpu(context.device()); }
 
 /// The kinds of kernels come last: a fault that a narrower row explains is not a fault of the kind.
-constexpr std::array<Row, 15> kRows{{{alternative::kDepthwise, "depthwise", on_any},
+constexpr std::array<Row, 16> kRows{{{alternative::kDepthwise, "depthwise", on_any},
                                      {alternative::kStrips, "depthwise", on_gpus},
                                      {alternative::kPhases, "convolution", on_any},
                                      {alternative::kWinograd, "convolution", on_any},
