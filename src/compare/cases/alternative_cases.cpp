@@ -57,6 +57,11 @@ std::vector<Value> attentions(Inputs in) {
 
 std::vector<Value> batch_norms(Inputs in) { return with_gradients({relu(batch_norm(in[0], in[1], in[2]).dst)}, in); }
 
+/// Behind a product, whose images devices may lay channels-last.
+std::vector<Value> batch_norms_of_products(Inputs in) {
+  return with_gradients({relu(batch_norm(conv2d(in[0], in[1], {}), in[2], in[3]).dst)}, in);
+}
+
 std::vector<Value> recurrents(Inputs in) {
   const RecurrentResult result =
       recurrent(ops::RecurrentCell::lstm, {.gates_x = in[0], .weights = in[1], .h0 = in[2], .c0 = in[3]});
@@ -97,6 +102,10 @@ const std::vector<AlternativeCase>& alternative_cases() {
        depthwise},
       {"attention", "attention and its gradients", {{2, 2, 33, 32}, {2, 2, 47, 32}, {2, 2, 47, 32}}, attentions},
       {"batch_norm", "batch_norm and its gradient", {{4, 6, 9, 12}, {6}, {6}}, batch_norms},
+      {"batch_norm",
+       "batch_norm behind conv2d and its gradient",
+       {{4, 64, 14, 16}, {64, 64, 1, 1}, {64}, {64}},
+       batch_norms_of_products},
       {"recurrent", "recurrent and its gradient", {{3, 66, 32}, {32, 8}, {66, 8}, {66, 8}}, recurrents},
       {"recurrent",
        "recurrent of many units and its gradient",
