@@ -10,6 +10,8 @@
 #ifndef KEPT
 #define KEPT 0
 #endif
+// The only launch does not wait for the middle before it reads; in others registers would be short on some GPUs.
+#define READS_BEGIN (KEPT > 0)
 #define KEPT_PLACE(turn, k) (((turn) * UNROLL + (k)) * THREADS + item)
 #define KEEP(to, turn, x) \
   if (KEPT > 0 && (turn) < KEPT) EACH_TURN(k) (to)[KEPT_PLACE(turn, k)] = (x)[k]
@@ -46,8 +48,10 @@ static inline __attribute__((always_inline)) void batch_norm_part(float4 *found,
   float shift[BLOCK_CHANNELS], unit[BLOCK_CHANNELS];
   float sums[2 * BLOCK_CHANNELS], *const sum = sums, *const squares = sums + BLOCK_CHANNELS;
   float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
-  READ_FIRST(next, src);
+  uint4 next[UNROLL];
+  if (READS_BEGIN) READ_AGAIN(next, src);
   batch_norm_middle(shift, least, largest, src, begin, end, blocks, block);
+  if (!READS_BEGIN) READ_AGAIN(next, src);
   EACH_CHANNEL(e) unit[e] = 1.0f;
   for (uint time = 0;; ++time) {
     EACH_CHANNEL(e) sum[e] = squares[e] = 0.0f;
@@ -107,14 +111,21 @@ static inline __attribute__((always_inline)) void batch_norm_part_backward(
   float sums[4 * BLOCK_CHANNELS], *const sum = sums, *const product = sums + BLOCK_CHANNELS;
   float *const centred = sums + 2 * BLOCK_CHANNELS, *const squares = sums + 3 * BLOCK_CHANNELS;
   float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
-  READ_FIRST(next_x, src);
-  READ_FIRST(next_d, diff_dst);
+  uint4 next_x[UNROLL], next_d[UNROLL];
+  if (READS_BEGIN) {
+    READ_AGAIN(next_x, src);
+    READ_AGAIN(next_d, diff_dst);
+  }
   batch_norm_middle(base, least, largest, diff_dst, begin, end, blocks, block);
   EACH_CHANNEL(e) {
     base[e] = batch_norm_base(base[e], least[e], largest[e]);
     mean[e] = means[channel + e];
     unit[e] = batch_norm_unit(variances[channel + e], epsilon);
     sum[e] = product[e] = centred[e] = squares[e] = 0.0f;
+  }
+  if (!READS_BEGIN) {
+    READ_AGAIN(next_x, src);
+    READ_AGAIN(next_d, diff_dst);
   }
   uint turn_number = 0;
   TURNS {

@@ -6,7 +6,8 @@
 //   forward   reads src once (what is kept) or twice, writes dst
 //   backward  reads src and diff_dst once or twice, writes diff_src
 // With PARTS_MEET, on NVIDIA's GPUs, a column of groups has several parts, and all groups must be on the device at once;
-// otherwise one group has all rows. `meeting` counts the groups of each column that have come; it only grows.
+// otherwise one group has all rows. `meeting` counts the groups of each column that have come; it only grows. Counts lie
+// MEETING_PITCH numbers apart.
 // BACKWARD asks for the kernel of the gradient, whose kept images leave no room for that of the other in a program.
 // With EPILOGUE_PARAMETERS the text in front gives EPILOGUE_BLOCK, which each block of dst, or diff_src, passes through.
 #include "ops/batch_norm_parts.h"
@@ -21,7 +22,6 @@
 #define PART_SCRATCH (SCRATCH(2) / 4)
 #endif
 #define MEETING_SCRATCH (PART_SCRATCH < THREADS ? THREADS : PART_SCRATCH)
-#define MEETING_PITCH 32               // numbers from the count of one column to that of the next: 128 bytes
 
 #define RESIDENT_SIZES(NUMBER) \
   NUMBER(uint, rows) NUMBER(uint, blocks) NUMBER(uint, part) NUMBER(uint, places) NUMBER(float, epsilon)

@@ -15,6 +15,8 @@
 namespace concord::opencl {
 namespace {
 
+/// Groups of `threads` items: in `columns` of `lanes` blocks of channels, and in each of them `parts` of `part` rows.
+/// An item has `unroll` rows in a turn, and the first `kept` turns stay in local memory.
 struct Division {
   std::int64_t threads, lanes, unroll, columns, part, parts, kept;
 };
@@ -80,7 +82,7 @@ std::unique_ptr<Kernel> resident_batch_norm(Context& context, const ChannelsLast
     return nullptr;
   }
 
-  constexpr std::int64_t kPitch = 32;  // numbers from one column's count to the next
+  constexpr std::int64_t kPitch = 32;  // a line of the cache for the count of each column
   const KeptArgument meeting = kept(size(by->columns * kPitch) * sizeof(std::uint32_t));
   std::vector<Argument> arguments = std::move(pass.operands);
   arguments.insert(arguments.end(), {workspace(0, 16), meeting});
@@ -96,6 +98,7 @@ std::unique_ptr<Kernel> resident_batch_norm(Context& context, const ChannelsLast
   definitions.push_back(fmt::format("LANES={}", by->lanes));
   definitions.push_back(fmt::format("UNROLL={}", by->unroll));
   definitions.push_back(fmt::format("KEPT={}", by->kept));
+  definitions.push_back(fmt::format("MEETING_PITCH={}", kPitch));
   if (pass.images == 2) definitions.emplace_back("BACKWARD");
   if (by->parts > 1) definitions.emplace_back("PARTS_MEET");
   constexpr const char* kFile = "ops/batch_norm_resident.cl";
