@@ -310,7 +310,8 @@ def main():
     except LookupError as error:
         refuse(error, 2)
     except ImportError as error:
-        refuse(f"{error}; torchvision is needed for {options.net}", 1)
+        needed = "tests/goldens beside bench" if (error.name or "").startswith("zoo") else "torchvision"
+        refuse(f"{error}; {needed} is needed for {options.net}", 1)
     except torch.cuda.OutOfMemoryError as error:
         refuse(f"out of memory: {str(error).splitlines()[0]}", 1)
     print(json.dumps(about | {"net": options.net, "batch": options.batch, "precision": options.precision} | fields))
