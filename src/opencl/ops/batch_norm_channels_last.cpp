@@ -64,16 +64,12 @@ PreparedKernel backward(Context& context, const ops::BatchNormBackward& op, cons
     return finish(request, std::move(kernel));
   }
   const RowsGrid grid(context, image, "ops/batch_norm_channels_last.cl", 8, kGroupsOfUnit);
-  // Four reads of both images would need more registers than items of other GPUs have.
-  const bool is_nvidia = context.capability().has_matrix_cores();
-  const std::vector<std::string> few_registers =
-      is_nvidia ? std::vector<std::string>{} : std::vector{std::string("UNROLL=2")};
   return finish(
       request,
       in_launches(context, grid, op.name(),
                   {grid.over_blocks("batch_norm_backward_sums",
-                                    {blocks_of(input(0)), blocks_of(input(1)), input(3), input(4), grid.sums()}, {},
-                                    few_registers, {op.epsilon()}),
+                                    {blocks_of(input(0)), blocks_of(input(1)), input(3), input(4), grid.sums()}, {}, {},
+                                    {op.epsilon()}),
                    grid.over_channels("batch_norm_join_backward",
                                       {grid.sums(), input(2), input(3), input(4), output(1), output(2), grid.factors()},
                                       {op.epsilon()}),

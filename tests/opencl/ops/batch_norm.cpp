@@ -32,11 +32,11 @@ void check_ways(const std::vector<Input>& inputs, const Build& build, double tol
     };
     const std::vector<Tensor> runs = by("runs");
     for (const char* name : {"groups", "whole"}) {
-      const std::vector<Tensor> found = by(name), again = by(name);
+      const std::vector<Tensor> results = by(name), again = by(name);
       for (std::size_t k = 0; k < runs.size(); ++k) {
         INFO("result " << k << " of " << inputs[0].value.shape.str() << " by " << name << " on " << device->info().id);
-        CHECK(largest_difference(found[k], runs[k]) <= tolerance);
-        CHECK(difference(found[k], again[k]) == "");
+        CHECK(largest_difference(results[k], runs[k]) <= tolerance);
+        CHECK(difference(results[k], again[k]) == "");
       }
     }
   }
