@@ -1,4 +1,4 @@
-// What the three files of batch normalisation share: numbers of a channel that keep what is common to all its values
+// What the files of batch normalisation share: numbers of a channel that keep what is common to all its values
 // apart from what differs, and squares that do not leave fp32.
 //
 // Deviations are multiplied by `unit` before they are squared: 1, or a power of two where squares would over- or underflow.

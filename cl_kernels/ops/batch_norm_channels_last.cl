@@ -7,7 +7,6 @@
 // sizes alone.
 // With EPILOGUE_PARAMETERS the text in front gives EPILOGUE_BLOCK, which each block of dst, or diff_src, passes through.
 #include "ops/batch_norm_parts.h"
-#include "shared/epilogue_block.h"
 
 // sums (part, channel): the mean as a pair, Σ (deviation·unit)², unit.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_statistics(
@@ -67,14 +66,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_fo
   READ_FIRST(next, src);
   TURNS {
     READ_NEXT(x, next, src)
-    EACH_TURN(k) {
-      float values[BLOCK_CHANNELS];
-      read_block(values, x[k]);
-      EACH_CHANNEL(e) values[e] = (values[e] - factor[e].x) * factor[e].y + factor[e].z;
-      EPILOGUE_BLOCK(values, AT(k), min(ROW(k), end - 1) / places, channel);
-      x[k] = block_of(values);
-    }
-    EACH_TURN(k) if (IS_INSIDE(k) && is_block) dst[AT(k)] = x[k];
+    NORMALISE_TURN(x, factor, dst);
   }
 }
 
@@ -144,15 +136,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
   TURNS {
     READ_NEXT(x, next_x, src)
     READ_NEXT(d, next_d, diff_dst)
-    EACH_TURN(k) {
-      float values[BLOCK_CHANNELS], differences[BLOCK_CHANNELS];
-      read_block(values, x[k]);
-      read_block(differences, d[k]);
-      EACH_CHANNEL(e) values[e] =
-          factor[e].y * (differences[e] - factor[e].z - (values[e] - factor[e].x) * factor[e].w);
-      EPILOGUE_BLOCK(values, AT(k), min(ROW(k), end - 1) / places, channel);
-      x[k] = block_of(values);
-    }
-    EACH_TURN(k) if (IS_INSIDE(k) && is_block) diff_src[AT(k)] = x[k];
+    DIFFERENTIATE_TURN(x, d, factor, diff_src);
   }
 }

@@ -1,17 +1,16 @@
-// The sums that batch normalisation of images in channels-last layout makes of a part, in one launch of three
-// (batch_norm_channels_last.cl) or at the begin of the only one (batch_norm_resident.cl). The latter keeps what its first
-// KEPT turns read: item by item, in `kept`.
+// What batch normalisation of images in channels-last layout computes of a part, in three launches
+// (batch_norm_channels_last.cl) or in one (batch_norm_resident.cl): sums, and how a turn is rewritten. The latter keeps
+// what its first KEPT turns read: item by item, in `kept`.
 #ifndef CONCORD_BATCH_NORM_PARTS_H
 #define CONCORD_BATCH_NORM_PARTS_H
 
 #include "ops/batch_norm.h"
 #include "shared/channels_last_rows.h"
+#include "shared/epilogue_block.h"
 
 #ifndef KEPT
 #define KEPT 0
 #endif
-// The only launch does not wait for the middle before it reads; in others registers would be short on some GPUs.
-#define READS_BEGIN (KEPT > 0)
 #define KEPT_PLACE(turn, k) (((turn) * UNROLL + (k)) * THREADS + item)
 #define KEEP(to, turn, x) \
   if (KEPT > 0 && (turn) < KEPT) EACH_TURN(k) (to)[KEPT_PLACE(turn, k)] = (x)[k]
@@ -48,10 +47,8 @@ static inline __attribute__((always_inline)) void batch_norm_part(float4 *found,
   float shift[BLOCK_CHANNELS], unit[BLOCK_CHANNELS];
   float sums[2 * BLOCK_CHANNELS], *const sum = sums, *const squares = sums + BLOCK_CHANNELS;
   float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
-  uint4 next[UNROLL];
-  if (READS_BEGIN) READ_AGAIN(next, src);
+  READ_FIRST(next, src);  // before the middle, so that nobody waits for both
   batch_norm_middle(shift, least, largest, src, begin, end, blocks, block);
-  if (!READS_BEGIN) READ_AGAIN(next, src);
   EACH_CHANNEL(e) unit[e] = 1.0f;
   for (uint time = 0;; ++time) {
     EACH_CHANNEL(e) sum[e] = squares[e] = 0.0f;
@@ -111,21 +108,14 @@ static inline __attribute__((always_inline)) void batch_norm_part_backward(
   float sums[4 * BLOCK_CHANNELS], *const sum = sums, *const product = sums + BLOCK_CHANNELS;
   float *const centred = sums + 2 * BLOCK_CHANNELS, *const squares = sums + 3 * BLOCK_CHANNELS;
   float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
-  uint4 next_x[UNROLL], next_d[UNROLL];
-  if (READS_BEGIN) {
-    READ_AGAIN(next_x, src);
-    READ_AGAIN(next_d, diff_dst);
-  }
+  READ_FIRST(next_x, src);
+  READ_FIRST(next_d, diff_dst);
   batch_norm_middle(base, least, largest, diff_dst, begin, end, blocks, block);
   EACH_CHANNEL(e) {
     base[e] = batch_norm_base(base[e], least[e], largest[e]);
     mean[e] = means[channel + e];
     unit[e] = batch_norm_unit(variances[channel + e], epsilon);
     sum[e] = product[e] = centred[e] = squares[e] = 0.0f;
-  }
-  if (!READS_BEGIN) {
-    READ_AGAIN(next_x, src);
-    READ_AGAIN(next_d, diff_dst);
   }
   uint turn_number = 0;
   TURNS {
@@ -151,5 +141,32 @@ static inline __attribute__((always_inline)) void batch_norm_part_backward(
   _Pragma("unroll") for (uint v = 0; v < 4; v += SUMS_AT_ONCE) sum_rows(sums + v * BLOCK_CHANNELS, SUMS_AT_ONCE, scratch);
   EACH_CHANNEL(e) found[e] = (float4)(sum[e], product[e], centred[e], squares[e]);
 }
+
+// A turn rewritten, through the epilogue: x, the blocks of src, into dst. factor: of each channel mean, what (src − mean)
+// is multiplied with, what is added.
+#define NORMALISE_TURN(x, factor, dst)                                                          \
+  EACH_TURN(k) {                                                                                \
+    float values[BLOCK_CHANNELS];                                                               \
+    read_block(values, x[k]);                                                                   \
+    EACH_CHANNEL(e) values[e] = (values[e] - factor[e].x) * factor[e].y + factor[e].z;          \
+    REWRITE(x, values, k)                                                                       \
+  }                                                                                             \
+  STORE_TURN(dst, x)
+// x and d, the blocks of src and diff_dst, into diff_src. factor: of each channel mean, scale·r, diff_shift/count,
+// r·diff_scale/count.
+#define DIFFERENTIATE_TURN(x, d, factor, diff_src)                                              \
+  EACH_TURN(k) {                                                                                \
+    float values[BLOCK_CHANNELS], differences[BLOCK_CHANNELS];                                  \
+    read_block(values, x[k]);                                                                   \
+    read_block(differences, d[k]);                                                              \
+    EACH_CHANNEL(e) values[e] =                                                                 \
+        factor[e].y * (differences[e] - factor[e].z - (values[e] - factor[e].x) * factor[e].w); \
+    REWRITE(x, values, k)                                                                       \
+  }                                                                                             \
+  STORE_TURN(diff_src, x)
+#define REWRITE(x, values, k)                                                \
+  EPILOGUE_BLOCK(values, AT(k), min(ROW(k), end - 1) / places, channel);     \
+  x[k] = block_of(values);
+#define STORE_TURN(dst, x) EACH_TURN(k) if (IS_INSIDE(k) && is_block) dst[AT(k)] = x[k]
 
 #endif

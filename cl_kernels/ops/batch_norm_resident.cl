@@ -11,7 +11,6 @@
 // BACKWARD asks for the kernel of the gradient, whose kept images leave no room for that of the other in a program.
 // With EPILOGUE_PARAMETERS the text in front gives EPILOGUE_BLOCK, which each block of dst, or diff_src, passes through.
 #include "ops/batch_norm_parts.h"
-#include "shared/epilogue_block.h"
 #include "shared/numbers.h"
 
 #define WIDE (LANES * BLOCK_CHANNELS)  // channels of a group
@@ -184,14 +183,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_re
   TURNS_BACKWARDS {
     const uint row = TURN_ROW(turn);
     READ_BEFORE(x, next, src, kept)
-    EACH_TURN(k) {
-      float values[BLOCK_CHANNELS];
-      read_block(values, x[k]);
-      EACH_CHANNEL(e) values[e] = (values[e] - factor[e].x) * factor[e].y + factor[e].z;
-      EPILOGUE_BLOCK(values, AT(k), min(ROW(k), end - 1) / places, channel);
-      x[k] = block_of(values);
-    }
-    EACH_TURN(k) if (IS_INSIDE(k) && is_block) dst[AT(k)] = x[k];
+    NORMALISE_TURN(x, factor, dst);
   }
 }
 
@@ -260,16 +252,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_re
     const uint row = TURN_ROW(turn);
     READ_BEFORE(x, next_x, src, kept)
     READ_BEFORE(d, next_d, diff_dst, kept_differences)
-    EACH_TURN(k) {
-      float values[BLOCK_CHANNELS], differences[BLOCK_CHANNELS];
-      read_block(values, x[k]);
-      read_block(differences, d[k]);
-      EACH_CHANNEL(e) values[e] =
-          factor[e].y * (differences[e] - factor[e].z - (values[e] - factor[e].x) * factor[e].w);
-      EPILOGUE_BLOCK(values, AT(k), min(ROW(k), end - 1) / places, channel);
-      x[k] = block_of(values);
-    }
-    EACH_TURN(k) if (IS_INSIDE(k) && is_block) diff_src[AT(k)] = x[k];
+    DIFFERENTIATE_TURN(x, d, factor, diff_src);
   }
 }
 #endif

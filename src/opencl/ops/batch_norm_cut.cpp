@@ -1,5 +1,5 @@
 // The choice among the ways of batch normalisation, and the sizes of their launches. CONCORD_DEBUG=batch_norm names a
-// way for every device: whole, groups or runs.
+// way for every device.
 #include "concord/opencl/ops/batch_norm_cut.hpp"
 
 #include <fmt/format.h>
@@ -108,8 +108,8 @@ bool is_faster_whole(const Context& context, const Values& values, const WholeGr
 }
 
 BatchNormWay batch_norm_way(const Context& context, bool is_whole_faster) {
-  std::optional<std::string> forced = debug_choice("batch_norm", {"whole", "groups", "runs", "resident"});
-  if (forced == "resident") forced.reset();  // a way of images that lie channels-last
+  std::optional<std::string> forced = forced_batch_norm();
+  if (forced == "resident") forced.reset();
   const bool in_groups = static_cast<std::int64_t>(context.limits().max_work_group) >= kLeastThreads;
   CONCORD_CHECK(in_groups || !forced || forced == "runs", NotSupported,
                 "CONCORD_DEBUG: batch_norm is \"{}\", whose kernels need work-groups of {} items; the limit of "
@@ -129,6 +129,10 @@ BatchNormWay batch_norm_way(const Context& context, bool is_whole_faster) {
 }
 
 }  // namespace
+
+std::optional<std::string> forced_batch_norm() {
+  return debug_choice("batch_norm", {"whole", "groups", "runs", "resident"});
+}
 
 BatchNormCut batch_norm_cut(const Context& context, const Shape& src, std::int64_t operands) {
   const std::int64_t images = src[0], channels = src[1], plane = src.elements() / (images * channels);

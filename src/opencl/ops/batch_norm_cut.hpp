@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct BatchNormCut {
   [[nodiscard]] static Argument sums() { return workspace(0, kVector); }
   [[nodiscard]] std::size_t sums_bytes() const { return static_cast<std::size_t>(channels * parts) * 2 * kVector; }
 };
+
+/// The way that CONCORD_DEBUG=batch_norm names for every device, if any: whole, groups or runs, or resident, which only
+/// images channels-last have. Throws ArgumentError for another name.
+[[nodiscard]] std::optional<std::string> forced_batch_norm();
 
 /// Of a batch of this shape. `operands`: how many images the kernel reads, 1 forward and 2 backward.
 [[nodiscard]] BatchNormCut batch_norm_cut(const Context& context, const Shape& src, std::int64_t operands);

@@ -7,9 +7,9 @@
 #include <bit>
 #include <optional>
 
-#include "concord/core/debug_options.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/sizes.hpp"
+#include "concord/opencl/ops/batch_norm_cut.hpp"
 #include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
@@ -75,7 +75,7 @@ std::unique_ptr<Kernel> resident_batch_norm(Context& context, const ChannelsLast
   const std::optional<Division> by = division_of(context, image, pass.images);
   if (!by) return nullptr;
   const bool planned = context.capability().has_matrix_cores();
-  const std::optional<std::string> forced = debug_option("batch_norm");
+  const std::optional<std::string> forced = forced_batch_norm();
   if (forced) {
     if (*forced != "resident") return nullptr;
   } else if (!context.alternatives().should_use(alternative::kBatchNormResident, planned)) {

@@ -167,4 +167,19 @@ TEST_CASE("a group owns a channel of few values", "[opencl][normalise]") {
   }
 }
 
+TEST_CASE("no image lets an unknown way of batch_norm pass", "[opencl][channels_last]") {
+  const Shape shape{2, 8, 3, 3}, channels{8};
+  const DebugOption option("batch_norm", "residents");
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
+    for (const bool offers : {false, true}) {
+      std::set<std::string> taken;
+      CHECK_THROWS_AS(run(std::make_shared<OfferingDevice>(device, taken, offers),
+                          {{normal(shape, 1)}, {normal(channels, 2)}, {normal(channels, 3)}},
+                          [](const std::vector<Value>& x) { return std::vector{batch_norm(x[0], x[1], x[2]).dst}; },
+                          {.precision = Precision::bf16}),
+                      ArgumentError);
+    }
+  }
+}
+
 }  // namespace concord::test
