@@ -4,6 +4,7 @@
 
 #include "concord/ops/softmax.hpp"
 #include "kernels.hpp"
+#include "softmax_simd.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -16,19 +17,14 @@ struct LossSizes {
 
 void run_row(const LossSizes& s, const Pointers& pointers, std::int64_t row) {
   const float* logits = pointers.input<float>(0) + row * s.classes;
-  float highest = -std::numeric_limits<float>::infinity();
-  for (std::int64_t c = 0; c < s.classes; ++c) {
-    if (logits[c] > highest || std::isnan(logits[c])) highest = logits[c];
-  }
-  double total = 0;
-  for (std::int64_t c = 0; c < s.classes; ++c) total += static_cast<double>(std::exp(logits[c] - highest));
+  const auto [highest, total] = softmax_total(logits, s.classes);
   const double log_total = std::log(total);
   pointers.output<float>(1)[row] = highest;
   pointers.output<float>(2)[row] = static_cast<float>(total);
 
   // −Σ t'·log p with log p = logit − max − log Σ exp(logit − max); the difference first: it may be 0 beside 1e30.
-  const auto loss_of = [&](std::int64_t c) {
-    return log_total - (static_cast<double>(logits[c]) - static_cast<double>(highest));
+  const auto loss_of = [&, largest = static_cast<double>(highest)](std::int64_t c) {
+    return log_total - (static_cast<double>(logits[c]) - largest);
   };
   const double smoothing = static_cast<double>(s.smoothing);
   double loss = 0;

@@ -102,8 +102,12 @@ template <class Function>
 
 CONCORD_SIMD void recurrent_step(Cell cell, const UnitRange& units, const RecurrentStep& s) {
   switch (cell) {
-    case Cell::rnn_tanh: return rnn_step(units, s, [](float sum) { return concord_rnn_tanh_forward(sum); });
-    case Cell::rnn_relu: return rnn_step(units, s, [](float sum) { return concord_rnn_relu_forward(sum); });
+    case Cell::rnn_tanh:
+      return rnn_step(
+          units, s, [](float sum) __attribute__((always_inline)) { return concord_rnn_tanh_forward(sum); });
+    case Cell::rnn_relu:
+      return rnn_step(
+          units, s, [](float sum) __attribute__((always_inline)) { return concord_rnn_relu_forward(sum); });
     case Cell::lstm: return lstm_step(units, s);
     case Cell::gru: return gru_step(units, s);
   }
@@ -112,9 +116,13 @@ CONCORD_SIMD void recurrent_step(Cell cell, const UnitRange& units, const Recurr
 CONCORD_SIMD void recurrent_step_backward(Cell cell, const UnitRange& units, const RecurrentStepBackward& s) {
   switch (cell) {
     case Cell::rnn_tanh:
-      return rnn_backward(units, s, [](float h, float diff) { return concord_rnn_tanh_backward(h, diff); });
+      return rnn_backward(
+          units, s,
+          [](float h, float diff) __attribute__((always_inline)) { return concord_rnn_tanh_backward(h, diff); });
     case Cell::rnn_relu:
-      return rnn_backward(units, s, [](float h, float diff) { return concord_rnn_relu_backward(h, diff); });
+      return rnn_backward(
+          units, s,
+          [](float h, float diff) __attribute__((always_inline)) { return concord_rnn_relu_backward(h, diff); });
     case Cell::lstm: return lstm_backward(units, s);
     case Cell::gru: return gru_backward(units, s);
   }

@@ -46,17 +46,22 @@ template <class Term>
   return sum;
 }
 
+/// Σ exp(src - largest) over n neighbours. Terms of 1 apart: beside them the others are all there is of its logarithm.
+[[gnu::always_inline]] inline double row_total(std::int64_t n, const float* src, float largest) {
+  const double ones = row_sum(
+      n, [=](std::int64_t i) __attribute__((always_inline)) { return src[i] - largest == 0 ? 1.0F : 0.0F; });
+  const double others = row_sum(
+      n, [=](std::int64_t i) __attribute__((always_inline)) {
+        const float below = src[i] - largest;
+        return below == 0 ? 0.0F : concord_exp(below);
+      });
+  return ones + others;
+}
+
 [[gnu::always_inline]] inline void row_forward(std::int64_t n, bool log, const float* src, float* dst) {
   const float largest = row_largest(src, n);
-  if (log) {  // terms of 1 apart: beside them the others are all there is of the result
-    const double ones = row_sum(
-        n, [=](std::int64_t i) __attribute__((always_inline)) { return src[i] - largest == 0 ? 1.0F : 0.0F; });
-    const double others = row_sum(
-        n, [=](std::int64_t i) __attribute__((always_inline)) {
-          const float below = src[i] - largest;
-          return below == 0 ? 0.0F : concord_exp(below);
-        });
-    const auto log_sum = static_cast<float>(std::log(ones + others));
+  if (log) {
+    const auto log_sum = static_cast<float>(std::log(row_total(n, src, largest)));
 #pragma omp simd
     for (std::int64_t i = 0; i < n; ++i) dst[i] = src[i] - largest - log_sum;
     return;
@@ -159,6 +164,11 @@ template <class Term>
 }
 
 }  // namespace
+
+CONCORD_SIMD SoftmaxTotal softmax_total(const float* src, std::int64_t n) {
+  const float largest = row_largest(src, n);
+  return {largest, row_total(n, src, largest)};
+}
 
 CONCORD_SIMD void softmax_forward_block(const SoftmaxBlock& block, bool log, const float* src, float* dst) {
   if (block.stride == 1) {

@@ -1,4 +1,5 @@
-// Softmax, its logarithm and their gradients over one block of an axis, vectorised. Used by softmax.
+// Softmax, its logarithm and their gradients over one block of an axis, vectorised. Used by softmax
+// and cross-entropy.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,15 @@ inline constexpr std::int64_t kSoftmaxLanes = 64;
 struct SoftmaxBlock {
   std::int64_t length, stride, lanes;
 };
+
+/// What softmax divides by.
+struct SoftmaxTotal {
+  float largest;  // max src
+  double total;   // Σ exp(src − max)
+};
+
+/// Of n neighbours. A NaN makes both NaN; an infinity, the total.
+[[nodiscard]] SoftmaxTotal softmax_total(const float* src, std::int64_t n);
 
 /// dst = exp(src − max) / Σ exp(src − max), or its logarithm. dst may be src.
 void softmax_forward_block(const SoftmaxBlock& block, bool log, const float* src, float* dst);

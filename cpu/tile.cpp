@@ -15,6 +15,8 @@ namespace {
 using F = ScalarFunction;
 
 // Inlined by force, so that the loops become part of each version of the function that calls them.
+#define INLINED __attribute__((always_inline))
+
 template <class Function>
 [[gnu::always_inline]] inline void loop(Function function, const TileOperand* arguments, float* dst, std::int64_t n) {
   const float* a = arguments[0].data;
@@ -96,35 +98,36 @@ template <class T>
 }  // namespace
 
 CONCORD_SIMD void tile_apply(ScalarFunction function, const TileOperand* arguments, float* dst, std::int64_t n) {
-  const auto one = [&](auto f) __attribute__((always_inline)) { loop(f, arguments, dst, n); };
-  const auto two = [&](auto f) __attribute__((always_inline)) { loop2(f, arguments, dst, n); };
+  const auto one = [&](auto f) INLINED { loop(f, arguments, dst, n); };
+  const auto two = [&](auto f) INLINED { loop2(f, arguments, dst, n); };
   if (function == F::sin && are_small(arguments[0].data, n)) {
-    return one([](float a) { return concord_sin_of_small(a); });
+    return one([](float a) INLINED { return concord_sin_of_small(a); });
   }
   if (function == F::cos && are_small(arguments[0].data, n)) {
-    return one([](float a) { return concord_cos_of_small(a); });
+    return one([](float a) INLINED { return concord_cos_of_small(a); });
   }
   switch (function) {
     case F::input:
     case F::constant:
     case F::coordinate: throw Error("a leaf has no tile loop");
-    case F::add: return two([](float a, float b) { return a + b; });
-    case F::subtract: return two([](float a, float b) { return a - b; });
-    case F::multiply: return two([](float a, float b) { return a * b; });
-    case F::divide: return two([](float a, float b) { return a / b; });
-    case F::negate: return one([](float a) { return -a; });
-    case F::less: return two([](float a, float b) { return a < b ? 1.0F : 0.0F; });
-    case F::less_equal: return two([](float a, float b) { return a <= b ? 1.0F : 0.0F; });
-    case F::equal: return two([](float a, float b) { return a == b ? 1.0F : 0.0F; });
+    case F::add: return two([](float a, float b) INLINED { return a + b; });
+    case F::subtract: return two([](float a, float b) INLINED { return a - b; });
+    case F::multiply: return two([](float a, float b) INLINED { return a * b; });
+    case F::divide: return two([](float a, float b) INLINED { return a / b; });
+    case F::negate: return one([](float a) INLINED { return -a; });
+    case F::less: return two([](float a, float b) INLINED { return a < b ? 1.0F : 0.0F; });
+    case F::less_equal: return two([](float a, float b) INLINED { return a <= b ? 1.0F : 0.0F; });
+    case F::equal: return two([](float a, float b) INLINED { return a == b ? 1.0F : 0.0F; });
     case F::select: return loop_select(arguments, dst, n);
 #define CONCORD_CASE(name, ...) \
-  case F::name: return one([](float a) { return concord_##name(a); });
+  case F::name: return one([](float a) INLINED { return concord_##name(a); });
       CONCORD_UNARY_FUNCTIONS(CONCORD_CASE)
 #undef CONCORD_CASE
 #define CONCORD_CASE(name, ...) \
-  case F::name: return two([](float a, float b) { return concord_##name(a, b); });
+  case F::name: return two([](float a, float b) INLINED { return concord_##name(a, b); });
       CONCORD_BINARY_FUNCTIONS(CONCORD_CASE)
 #undef CONCORD_CASE
+#undef INLINED
   }
 }
 

@@ -11,7 +11,7 @@ typedef struct {
 } concord_lstm;
 
 // Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997, with the forget gate of Gers et al., 2000.
-static inline concord_lstm concord_lstm_forward(float i, float f, float g, float o, float c) {
+CONCORD_INLINE concord_lstm concord_lstm_forward(float i, float f, float g, float o, float c) {
   concord_lstm s;
   s.i = concord_sigmoid(i);
   s.f = concord_sigmoid(f);
@@ -23,7 +23,7 @@ static inline concord_lstm concord_lstm_forward(float i, float f, float g, float
 }
 
 // From activated gates, the states before (c) and after (new_c), and the gradients of the new states.
-static inline concord_lstm concord_lstm_backward(float i, float f, float g, float o, float c, float new_c, float diff_h,
+CONCORD_INLINE concord_lstm concord_lstm_backward(float i, float f, float g, float o, float c, float new_c, float diff_h,
                                                  float diff_c) {
   const float t = concord_tanh(new_c);
   const float inner = diff_c + diff_h * o * ((1.0f - t) * (1.0f + t));
@@ -44,7 +44,7 @@ typedef struct {
 
 // Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014, in cuDNN's and PyTorch's form: the reset
 // gate acts on the candidate's hidden part, `hidden_n`, after its product. r, z: sums of both parts.
-static inline concord_gru concord_gru_forward(float r, float z, float n, float hidden_n, float h) {
+CONCORD_INLINE concord_gru concord_gru_forward(float r, float z, float n, float hidden_n, float h) {
   concord_gru s;
   s.r = concord_sigmoid(r);
   s.z = concord_sigmoid(z);
@@ -54,7 +54,7 @@ static inline concord_gru concord_gru_forward(float r, float z, float n, float h
 }
 
 // The gradient of the candidate's hidden part is d.n * r.
-static inline concord_gru concord_gru_backward(float r, float z, float n, float hidden_n, float h, float diff_h) {
+CONCORD_INLINE concord_gru concord_gru_backward(float r, float z, float n, float hidden_n, float h, float diff_h) {
   concord_gru d;
   d.n = diff_h * (1.0f - z) * ((1.0f - n) * (1.0f + n));
   d.z = diff_h * (h - n) * z * (1.0f - z);
@@ -64,9 +64,9 @@ static inline concord_gru concord_gru_backward(float r, float z, float n, float 
 }
 
 // Elman, "Finding Structure in Time", 1990. The gradients are written in terms of the new state.
-static inline float concord_rnn_tanh_forward(float sum) { return concord_tanh(sum); }
-static inline float concord_rnn_tanh_backward(float h, float diff_h) { return diff_h * ((1.0f - h) * (1.0f + h)); }
-static inline float concord_rnn_relu_forward(float sum) { return concord_maximum(sum, 0.0f); }
-static inline float concord_rnn_relu_backward(float h, float diff_h) { return h > 0.0f ? diff_h : 0.0f; }
+CONCORD_INLINE float concord_rnn_tanh_forward(float sum) { return concord_tanh(sum); }
+CONCORD_INLINE float concord_rnn_tanh_backward(float h, float diff_h) { return diff_h * ((1.0f - h) * (1.0f + h)); }
+CONCORD_INLINE float concord_rnn_relu_forward(float sum) { return concord_maximum(sum, 0.0f); }
+CONCORD_INLINE float concord_rnn_relu_backward(float h, float diff_h) { return h > 0.0f ? diff_h : 0.0f; }
 
 #endif

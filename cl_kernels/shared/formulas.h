@@ -8,7 +8,7 @@
 
 // A product that no compiler joins with a sum to a fused operation: formulas have the same bits alone and as parts of
 // larger ones, and on all devices.
-static inline float concord_times(float a, float b) {
+CONCORD_INLINE float concord_times(float a, float b) {
 #ifdef __OPENCL_VERSION__
 #pragma OPENCL FP_CONTRACT OFF
 #endif
@@ -16,24 +16,24 @@ static inline float concord_times(float a, float b) {
 }
 
 // NaN if either is NaN, as in PyTorch and ONNX.
-static inline float concord_minimum(float a, float b) { return (a <= b || a != a) ? a : b; }
-static inline float concord_maximum(float a, float b) { return (a >= b || a != a) ? a : b; }
-static inline float concord_abs(float a) { return CONCORD_STD(fabs)(a); }
-static inline float concord_sqrt(float a) { return CONCORD_STD(sqrt)(a); }
-static inline float concord_rsqrt(float a) { return 1.0f / CONCORD_STD(sqrt)(a); }
-static inline float concord_floor(float a) { return CONCORD_STD(floor)(a); }
-static inline float concord_rint(float a) { return CONCORD_STD(rint)(a); }
-static inline float concord_sin(float a) { return concord_sine(a, 0u); }
-static inline float concord_cos(float a) { return concord_sine(a, 1u); }
+CONCORD_INLINE float concord_minimum(float a, float b) { return (a <= b || a != a) ? a : b; }
+CONCORD_INLINE float concord_maximum(float a, float b) { return (a >= b || a != a) ? a : b; }
+CONCORD_INLINE float concord_abs(float a) { return CONCORD_STD(fabs)(a); }
+CONCORD_INLINE float concord_sqrt(float a) { return CONCORD_STD(sqrt)(a); }
+CONCORD_INLINE float concord_rsqrt(float a) { return 1.0f / CONCORD_STD(sqrt)(a); }
+CONCORD_INLINE float concord_floor(float a) { return CONCORD_STD(floor)(a); }
+CONCORD_INLINE float concord_rint(float a) { return CONCORD_STD(rint)(a); }
+CONCORD_INLINE float concord_sin(float a) { return concord_sine(a, 0u); }
+CONCORD_INLINE float concord_cos(float a) { return concord_sine(a, 1u); }
 // The same numbers for |a| < 12,000, in a third of the time: loops of processors look first.
-static inline float concord_sin_of_small(float a) { return concord_sine_of_small(a, 0u); }
-static inline float concord_cos_of_small(float a) { return concord_sine_of_small(a, 1u); }
-static inline bool concord_is_small(float a) { return CONCORD_STD(fabs)(a) < 12000.0f; }
+CONCORD_INLINE float concord_sin_of_small(float a) { return concord_sine_of_small(a, 0u); }
+CONCORD_INLINE float concord_cos_of_small(float a) { return concord_sine_of_small(a, 1u); }
+CONCORD_INLINE bool concord_is_small(float a) { return CONCORD_STD(fabs)(a) < 12000.0f; }
 
-static inline float concord_exp(float a) { return concord_exp_limited(a, concord_exp_scaled(a, -0.0f, 0.0f)); }
+CONCORD_INLINE float concord_exp(float a) { return concord_exp_limited(a, concord_exp_scaled(a, -0.0f, 0.0f)); }
 
 // exp(a) - 1 = 2^n·(exp(r) - 1) + (2^n - 1), which cancels nowhere.
-static inline float concord_expm1(float a) {
+CONCORD_INLINE float concord_expm1(float a) {
   const float limited = a < -20.0f ? -20.0f : a;
   const float shifted = limited * 1.44269504f + 12582912.0f;
   const float whole = shifted - 12582912.0f;
@@ -52,13 +52,13 @@ static inline float concord_expm1(float a) {
 }
 
 // Numbers below 2^-126, which GPUs keep, are scaled first.
-static inline float concord_log(float a) {
+CONCORD_INLINE float concord_log(float a) {
   const float is_tiny = a < 1.17549435e-38f ? 1.0f : 0.0f;
   const float normal = is_tiny != 0.0f ? a * 33554432.0f : a;
   return concord_log_limited(a, concord_log_normal(normal, is_tiny * -25.0f));
 }
 // The exponent and the logarithm of the rest, so that powers of two give whole numbers.
-static inline float concord_log2(float a) {
+CONCORD_INLINE float concord_log2(float a) {
   const float is_tiny = a < 1.17549435e-38f ? 1.0f : 0.0f;
   const float normal = is_tiny != 0.0f ? a * 33554432.0f : a;
   const concord_uint bits = CONCORD_BITS_OF(normal) - 0x3F3504F3u;
@@ -66,13 +66,13 @@ static inline float concord_log2(float a) {
   const float rest = concord_log_normal(CONCORD_FLOAT_OF((bits & 0x007FFFFFu) + 0x3F3504F3u), 0.0f);
   return concord_log_limited(a, exponent + rest * 1.44269504f);
 }
-static inline float concord_log1p(float a) {
+CONCORD_INLINE float concord_log1p(float a) {
   const float limited = concord_log_limited(1.0f + a, concord_log1p_normal(a));
   return a == 0.0f ? a : limited;  // the sign of 0
 }
 
 // An odd polynomial near 0, where 1 - 2/(exp(2a) + 1) would cancel.
-static inline float concord_tanh(float a) {
+CONCORD_INLINE float concord_tanh(float a) {
   const float size = CONCORD_STD(fabs)(a), square = a * a;
   float p = -5.69229666e-3f;
   p = p * square + 2.06281673e-2f;
@@ -85,7 +85,7 @@ static inline float concord_tanh(float a) {
 }
 
 // An odd polynomial near 0, where 1 - erfc(a) would cancel.
-static inline float concord_erf(float a) {
+CONCORD_INLINE float concord_erf(float a) {
   const float size = CONCORD_STD(fabs)(a), square = a * a;
   float p = 2.83016637e-3f;
   p = p * square - 2.58097369e-2f;
@@ -100,7 +100,7 @@ static inline float concord_erf(float a) {
 }
 
 // exp(a·b) with all bits of the product: the leading part is exact, which also holds where a compiler fuses operations.
-static inline float concord_exp_product(float a, float b) {
+CONCORD_INLINE float concord_exp_product(float a, float b) {
   const float a_high = concord_leading_bits(a), b_high = concord_leading_bits(b), high = a_high * b_high;
   const float low = a_high * (b - b_high) + (a - a_high) * b;
   const float is_ordinary = CONCORD_STD(fabs)(high) < 128.0f ? 1.0f : 0.0f;
@@ -109,20 +109,20 @@ static inline float concord_exp_product(float a, float b) {
 }
 
 // Φ(-|a|) is a density times a tail, and 0 from 13.2 on.
-static inline float concord_normal_cdf(float a) {
+CONCORD_INLINE float concord_normal_cdf(float a) {
   const float u = CONCORD_STD(fabs)(a);
   const float below = concord_gaussian_scaled(u, 0.0f) * concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.231931031f * u));
   const float limited = u > 13.2f ? 0.0f : below;
   return a < 0.0f ? limited : 1.0f - limited;
 }
 // a·Φ(a) = max(a, 0) - |a|·Φ(-|a|).
-static inline float concord_gelu(float a) {
+CONCORD_INLINE float concord_gelu(float a) {
   const float u = CONCORD_STD(fabs)(a);
   const float below = concord_gaussian_scaled(u, 0.0f) * (u * concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.231931031f * u)));
   return (a > 0.0f ? a : 0.0f) - (u > 13.2f ? 0.0f : below);
 }
 // Minus the slope at -|a| is |a|·φ(a) - Φ(-|a|).
-static inline float concord_gelu_slope(float a) {
+CONCORD_INLINE float concord_gelu_slope(float a) {
   const float u = CONCORD_STD(fabs)(a), gaussian = concord_gaussian_scaled(u, 16.0f);
   const float tail = concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.231931031f * u));
   const float below = gaussian * (6.08737614e-6f * u - 1.52587890625e-5f * tail);
@@ -131,23 +131,23 @@ static inline float concord_gelu_slope(float a) {
 }
 
 // The exponent is never positive, so nothing overflows.
-static inline float concord_sigmoid(float a) {
+CONCORD_INLINE float concord_sigmoid(float a) {
   const float e = concord_exp(-CONCORD_STD(fabs)(a));
   return CONCORD_QUOTIENT(a >= 0.0f ? 1.0f : e, 1.0f + e);
 }
 // sigmoid(a)·sigmoid(-a), where neither is rounded to 1.
-static inline float concord_sigmoid_slope(float a) {
+CONCORD_INLINE float concord_sigmoid_slope(float a) {
   const float e = concord_exp(-CONCORD_STD(fabs)(a)), inverse = CONCORD_QUOTIENT(1.0f, 1.0f + e);
   return (e * inverse) * inverse;
 }
 // a·sigmoid(a), 0 at -∞. The exponential is 2^16 times as large as it is, so that it is no less exact where a·exp(a) is
 // still a normal number.
-static inline float concord_silu(float a) {
+CONCORD_INLINE float concord_silu(float a) {
   const float size = CONCORD_STD(fabs)(a), scaled = concord_exp_scaled(-size, -0.0f, 16.0f);
   const float e = size > 98.0f ? 0.0f : scaled, limited = a < -98.0f ? -98.0f : a;
   return CONCORD_QUOTIENT(a >= 0.0f ? a : (e * limited) * 1.52587890625e-5f, 1.0f + e * 1.52587890625e-5f);
 }
-static inline float concord_silu_slope(float a) {
+CONCORD_INLINE float concord_silu_slope(float a) {
   const float size = CONCORD_STD(fabs)(a), scaled = concord_exp_scaled(-size, -0.0f, 16.0f);
   const float e = size > 98.0f ? 0.0f : scaled, limited = size > 98.0f ? 98.0f : size;
   const float inverse = CONCORD_QUOTIENT(1.0f, 1.0f + e * 1.52587890625e-5f);
@@ -157,59 +157,59 @@ static inline float concord_silu_slope(float a) {
 }
 
 // a·sigmoid(z), z = 2·√(2/π)·(a + 0.044715·a³), as silu.
-static inline float concord_gelu_tanh(float a) {
+CONCORD_INLINE float concord_gelu_tanh(float a) {
   const float size = CONCORD_STD(fabs)(a), u = size > 12.0f ? 12.0f : size;
   const float e = concord_gelu_tanh_exponential(u);
   return CONCORD_QUOTIENT(a >= 0.0f ? a : (e * u) * -1.52587890625e-5f, 1.0f + e * 1.52587890625e-5f);
 }
-static inline float concord_gelu_tanh_slope(float a) {
+CONCORD_INLINE float concord_gelu_tanh_slope(float a) {
   const float size = CONCORD_STD(fabs)(a), u = size > 12.0f ? 12.0f : size;
   const float e = concord_gelu_tanh_exponential(u), inverse = CONCORD_QUOTIENT(1.0f, 1.0f + e * 1.52587890625e-5f);
   const float rise = u * (1.59576912f + 0.214064446f * (u * u));
   const float below = (e * inverse) * (1.52587890625e-5f - rise * (1.52587890625e-5f * inverse));
   return a < 0.0f ? below : inverse + rise * ((e * inverse) * (1.52587890625e-5f * inverse));
 }
-static inline float concord_softplus(float a) {
+CONCORD_INLINE float concord_softplus(float a) {
   return concord_maximum(a, 0.0f) + concord_log1p_normal(concord_exp(-CONCORD_STD(fabs)(a)));
 }
 
 // Near 0 by expm1, since exp(a) - exp(-a) cancels there; `halved` is half of exp(|a|), which reaches further than
 // exp(|a|) itself.
-static inline float concord_sinh(float a) {
+CONCORD_INLINE float concord_sinh(float a) {
   const float size = CONCORD_STD(fabs)(a), e = concord_expm1(size < 1.0f ? size : 1.0f);
   const float halved = concord_exp_scaled(size, -0.0f, -1.0f);
   const float far = size <= 89.41598f ? halved - 0.25f / halved : size * INFINITY;
   return CONCORD_STD(copysign)(size < 1.0f ? 0.5f * (e + e / (1.0f + e)) : far, a);
 }
-static inline float concord_cosh(float a) {
+CONCORD_INLINE float concord_cosh(float a) {
   const float size = CONCORD_STD(fabs)(a), halved = concord_exp_scaled(size, -0.0f, -1.0f);
   return size <= 89.41598f ? halved + 0.25f / halved : size * INFINITY;
 }
 
 // log(2·|a|) where the square of a is out of range or 1 is nothing beside it.
-static inline float concord_asinh(float a) {
+CONCORD_INLINE float concord_asinh(float a) {
   const float size = CONCORD_STD(fabs)(a), limited = size < 1e9f ? size : 1e9f, square = limited * limited;
   const float near = concord_log1p_normal(limited + square / (1.0f + CONCORD_STD(sqrt)(1.0f + square)));
   return CONCORD_STD(copysign)(size < 1e9f ? near : concord_log(size) + 0.693147181f, a);
 }
-static inline float concord_acosh(float a) {
+CONCORD_INLINE float concord_acosh(float a) {
   const float above = a - 1.0f, limited = a < 1e9f ? above : 1e9f;
   const float near = concord_log1p_normal(limited + CONCORD_STD(sqrt)(limited * (limited + 2.0f)));
   const float finite = a < 1e9f ? near : concord_log(a) + 0.693147181f;
   return a >= 1.0f ? finite : NAN;
 }
-static inline float concord_atanh(float a) {
+CONCORD_INLINE float concord_atanh(float a) {
   const float size = CONCORD_STD(fabs)(a);
   return CONCORD_STD(copysign)(0.5f * concord_log1p(2.0f * size / (1.0f - size)), a);
 }
 
 // Beyond 1/2 by asin(a) = π/2 - 2·asin(√((1 - a)/2)); NaN beyond 1, as the root.
-static inline float concord_asin(float a) {
+CONCORD_INLINE float concord_asin(float a) {
   const float size = CONCORD_STD(fabs)(a);
   const float far = 1.57079637f - (2.0f * concord_asin_of_small(CONCORD_STD(sqrt)(0.5f * (1.0f - size))) + 4.37113883e-8f);
   return CONCORD_STD(copysign)(size <= 0.5f ? concord_asin_of_small(size) : far, a);
 }
-static inline float concord_acos(float a) {
+CONCORD_INLINE float concord_acos(float a) {
   const float size = CONCORD_STD(fabs)(a);
   const float near = 1.57079637f - (concord_asin_of_small(size <= 0.5f ? a : 0.0f) + 4.37113883e-8f);
   const float far = 2.0f * concord_asin_of_small(CONCORD_STD(sqrt)(0.5f * (1.0f - size)));
@@ -217,13 +217,13 @@ static inline float concord_acos(float a) {
   return size <= 0.5f ? near : beyond;
 }
 // Beyond 1 by atan(a) = π/2 - atan(1/a).
-static inline float concord_atan(float a) {
+CONCORD_INLINE float concord_atan(float a) {
   const float size = CONCORD_STD(fabs)(a), near = concord_atan_of_small(size > 1.0f ? 1.0f / size : size);
   return CONCORD_STD(copysign)(size > 1.0f ? 1.57079637f - (near + 4.37113883e-8f) : near, a);
 }
 // The angle of the point (b, a), as in C also for zeros and infinities of either sign: the angle to the axis that is
 // nearer, then to that of positive b.
-static inline float concord_atan2(float a, float b) {
+CONCORD_INLINE float concord_atan2(float a, float b) {
   const float rise = CONCORD_STD(fabs)(a), run = CONCORD_STD(fabs)(b);
   const float large = rise > run ? rise : run, small = rise > run ? run : rise;
   const float quotient = small / (large > 0.0f ? large : 1.0f), ratio = small == INFINITY ? 1.0f : quotient;
@@ -236,7 +236,7 @@ static inline float concord_atan2(float a, float b) {
 }
 
 // As pow in C: signs by whole and odd exponents, 1 for an exponent of 0 and a base of 1.
-static inline float concord_power(float a, float b) {
+CONCORD_INLINE float concord_power(float a, float b) {
   const float size = CONCORD_STD(fabs)(a), power = concord_power_of_size(size, b, 0.0f);
   const float magnitude = size == 1.0f ? 1.0f : power;  // not of infinity times log(1)
   const float half_b = 0.5f * b, fraction = b - CONCORD_STD(floor)(b), parity = half_b - CONCORD_STD(floor)(half_b);
@@ -248,6 +248,6 @@ static inline float concord_power(float a, float b) {
 }
 
 // Arithmetic, not isfinite(): it holds under every compiler setting that keeps IEEE comparisons.
-static inline float concord_is_finite(float a) { return CONCORD_STD(fabs)(a) <= 3.402823466e+38f ? 1.0f : 0.0f; }
+CONCORD_INLINE float concord_is_finite(float a) { return CONCORD_STD(fabs)(a) <= 3.402823466e+38f ? 1.0f : 0.0f; }
 
 #endif

@@ -10,6 +10,7 @@
 #define CONCORD_FLOAT_OF(bits) as_float(bits)
 #define CONCORD_BITS_OF(number) as_uint(number)
 #define CONCORD_HIGH_PRODUCT(a, b) mul_hi(a, b)
+#define CONCORD_INLINE static inline
 typedef uint concord_uint;
 #else
 #include <bit>
@@ -20,12 +21,18 @@ typedef uint concord_uint;
 #define CONCORD_BITS_OF(number) std::bit_cast<std::uint32_t>(number)
 #define CONCORD_HIGH_PRODUCT(a, b) static_cast<std::uint32_t>((static_cast<std::uint64_t>(a) * (b)) >> 32)
 using concord_uint = std::uint32_t;
+// By force: a loop with a call is no vector loop, and compilers stop to inline where a function gets large.
+#ifdef __GNUC__
+#define CONCORD_INLINE [[gnu::always_inline]] static inline
+#else
+#define CONCORD_INLINE static inline
+#endif
 #endif
 
 // CONCORD_SHORT_RESULTS: of kernels whose results are rounded to 16 bits on NVIDIA's GPUs, whose instructions for powers of
 // two and quotients are within 2^-21. Exponentials are then within 2^-16 of their value, the others within 2^-18 of 1.
 #ifdef CONCORD_SHORT_RESULTS
-static inline float concord_short_quotient(float a, float b) {
+CONCORD_INLINE float concord_short_quotient(float a, float b) {
   float quotient;
   asm("div.approx.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
   return quotient;
@@ -36,19 +43,19 @@ static inline float concord_short_quotient(float a, float b) {
 #endif
 
 // The first 12 bits of a number: products of two such numbers are exact.
-static inline float concord_leading_bits(float a) { return CONCORD_FLOAT_OF(CONCORD_BITS_OF(a) & 0xFFFFF000u); }
+CONCORD_INLINE float concord_leading_bits(float a) { return CONCORD_FLOAT_OF(CONCORD_BITS_OF(a) & 0xFFFFF000u); }
 
 // exp(h + l)·2^shift, |l| < 0.1, where that is a normal number; anything elsewhere. exp(h) = 2^n·exp(r), |r| <=
 // ln(2)/2, with ln(2) in two parts, the first of few bits (Cody and Waite, "Software Manual for the Elementary
 // Functions", 1980).
 #ifdef CONCORD_SHORT_RESULTS
-static inline float concord_exp_scaled(float h, float l, float shift) {
+CONCORD_INLINE float concord_exp_scaled(float h, float l, float shift) {
   float power;
   asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"((h + l) * 1.44269504f + shift));
   return power;
 }
 #else
-static inline float concord_exp_scaled(float h, float l, float shift) {
+CONCORD_INLINE float concord_exp_scaled(float h, float l, float shift) {
   const float shifted =
       h * 1.44269504f + (12582912.0f + shift);  // rounds to a whole number: 1.5·2^23 has no fraction bits
   const float whole = shifted - (12582912.0f + shift);
@@ -64,25 +71,25 @@ static inline float concord_exp_scaled(float h, float l, float shift) {
 #endif
 
 // `scaled` where exp(a) is a normal number, else what exp(a) is.
-static inline float concord_exp_limited(float a, float scaled) {
+CONCORD_INLINE float concord_exp_limited(float a, float scaled) {
   const float finite = a < -87.33654f ? 0.0f : scaled;
   return a <= 88.72283f ? finite : a * INFINITY;
 }
 
 // exp(-u²/2)·2^shift for u >= 0, where that is a normal number: the square as a sum of two numbers, the first exact.
 #ifdef CONCORD_SHORT_RESULTS
-static inline float concord_gaussian_scaled(float u, float shift) {
+CONCORD_INLINE float concord_gaussian_scaled(float u, float shift) {
   return concord_exp_scaled(-0.5f * (u * u), 0.0f, shift);
 }
 #else
-static inline float concord_gaussian_scaled(float u, float shift) {
+CONCORD_INLINE float concord_gaussian_scaled(float u, float shift) {
   const float high = concord_leading_bits(u);
   return concord_exp_scaled(-0.5f * (high * high), -0.5f * ((u - high) * (u + high)), shift);
 }
 #endif
 
 // exp(u²/2)·Φ(-u) for u >= 0, where Φ(-u) >= 2^-126; `t` is 1 / (1 + 0.231931031·u).
-static inline float concord_normal_tail(float t) {
+CONCORD_INLINE float concord_normal_tail(float t) {
   float p = -7.06689283e-2f;
   p = p * t + 0.247713581f;
   p = p * t - 0.202581912f;
@@ -97,11 +104,11 @@ static inline float concord_normal_tail(float t) {
 // exp(-z)·2^16, z = 2·√(2/π)·(u + 0.044715·u³), for 0 <= u <= 12; 0 from z = 98 on. Squares and products are sums of
 // two numbers, the first exact; so are the constants.
 #ifdef CONCORD_SHORT_RESULTS
-static inline float concord_gelu_tanh_exponential(float u) {
+CONCORD_INLINE float concord_gelu_tanh_exponential(float u) {
   return concord_exp_scaled(-u * (1.59576912f + 0.0713548163f * (u * u)), 0.0f, 16.0f);
 }
 #else
-static inline float concord_gelu_tanh_exponential(float u) {
+CONCORD_INLINE float concord_gelu_tanh_exponential(float u) {
   const float u_high = concord_leading_bits(u), u_low = u - u_high;
   const float square = u * u, s_high = concord_leading_bits(square);
   const float s_low = (u_high * u_high - s_high) + u_low * (u + u_high);
@@ -118,7 +125,7 @@ static inline float concord_gelu_tanh_exponential(float u) {
 #endif
 
 // log(a) for normal a > 0: a = 2^k·(1 + f), f in [√½ - 1, √2 - 1).
-static inline float concord_log_normal(float a, float k_shift) {
+CONCORD_INLINE float concord_log_normal(float a, float k_shift) {
   const concord_uint bits = CONCORD_BITS_OF(a) - 0x3F3504F3u;
   const float k = (float)((int)bits >> 23) + k_shift;
   const float f = CONCORD_FLOAT_OF((bits & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f, square = f * f;
@@ -135,21 +142,21 @@ static inline float concord_log_normal(float a, float k_shift) {
 }
 
 // `normal` where a is a positive finite number, else what log(a) is.
-static inline float concord_log_limited(float a, float normal) {
+CONCORD_INLINE float concord_log_limited(float a, float normal) {
   const float not_positive = a == 0.0f ? -INFINITY : NAN;
   const float finite = a > 0.0f ? normal : not_positive;
   return a < INFINITY ? finite : a;
 }
 
 // log(1 + a) for a > -1, finite.
-static inline float concord_log1p_normal(float a) {
+CONCORD_INLINE float concord_log1p_normal(float a) {
   const float sum = 1.0f + a;
   const float lost = a < 1.0f ? a - (sum - 1.0f) : 1.0f - (sum - a);
   return concord_log_normal(sum, 0.0f) + lost / sum;
 }
 
 // asin(a) for |a| <= 1/2.
-static inline float concord_asin_of_small(float a) {
+CONCORD_INLINE float concord_asin_of_small(float a) {
   const float square = a * a;
   float p = 4.22117971e-2f;
   p = p * square + 2.41520926e-2f;
@@ -160,7 +167,7 @@ static inline float concord_asin_of_small(float a) {
 }
 
 // atan(a) for 0 <= a <= 1.
-static inline float concord_atan_of_small(float a) {
+CONCORD_INLINE float concord_atan_of_small(float a) {
   const float square = a * a;
   float p = -1.78217585e-3f;
   p = p * square + 1.08663626e-2f;
@@ -176,7 +183,7 @@ static inline float concord_atan_of_small(float a) {
 
 // Sine and cosine: a minus the nearest multiple of π/2, then a polynomial for one of the two. Up to 12,000 the multiple
 // is subtracted in parts of 11 bits, whose products are exact.
-static inline float concord_quarter_turns(float size, concord_uint* quarter) {
+CONCORD_INLINE float concord_quarter_turns(float size, concord_uint* quarter) {
   const float shifted = size * 0.636619772f + 12582912.0f;
   const float whole = shifted - 12582912.0f;
   *quarter = CONCORD_BITS_OF(shifted);
@@ -185,7 +192,7 @@ static inline float concord_quarter_turns(float size, concord_uint* quarter) {
 
 // From there on a·2/π modulo 4 is a product of whole numbers (Payne and Hanek, "Radian Reduction for Trigonometric
 // Functions", 1983): the 24 bits of a and 96 bits of 2/π, from that on which decides.
-static inline float concord_quarter_turns_of_large(float size, concord_uint* quarter) {
+CONCORD_INLINE float concord_quarter_turns_of_large(float size, concord_uint* quarter) {
   const concord_uint bits = CONCORD_BITS_OF(size);
   const concord_uint mantissa = (bits & 0x007FFFFFu) | 0x00800000u;
   const concord_uint exponent = bits >> 23;
@@ -211,7 +218,7 @@ static inline float concord_quarter_turns_of_large(float size, concord_uint* qua
 }
 
 // sin(a) for `turn` 0, cos(a) for 1; |a| is r and q quarters of a turn.
-static inline float concord_sine_of(float a, concord_uint turn, float r, concord_uint quarters) {
+CONCORD_INLINE float concord_sine_of(float a, concord_uint turn, float r, concord_uint quarters) {
   const float square = r * r;
   const concord_uint q = quarters + turn;
   float s = -1.95078828e-4f;
@@ -227,12 +234,12 @@ static inline float concord_sine_of(float a, concord_uint turn, float r, concord
   return CONCORD_FLOAT_OF(CONCORD_BITS_OF(chosen) ^ ((q & 2u) << 30) ^ sign);
 }
 // Of |a| < 12,000.
-static inline float concord_sine_of_small(float a, concord_uint turn) {
+CONCORD_INLINE float concord_sine_of_small(float a, concord_uint turn) {
   concord_uint quarter;
   const float r = concord_quarter_turns(CONCORD_STD(fabs)(a), &quarter);
   return concord_sine_of(a, turn, r, quarter);
 }
-static inline float concord_sine(float a, concord_uint turn) {
+CONCORD_INLINE float concord_sine(float a, concord_uint turn) {
   const float size = CONCORD_STD(fabs)(a);
   concord_uint quarter, quarter_of_large;
   const float small = concord_quarter_turns(size, &quarter);
@@ -244,7 +251,7 @@ static inline float concord_sine(float a, concord_uint turn) {
 
 // |a| to the power b + c, |c| below the last place of b: exp(b·log|a|) with the logarithm and the product as sums of
 // two numbers. Of infinities, 0 and powers out of range the product is enough.
-static inline float concord_power_of_size(float size, float b, float c) {
+CONCORD_INLINE float concord_power_of_size(float size, float b, float c) {
   const float is_tiny = size < 1.17549435e-38f ? 1.0f : 0.0f;
   const float normal = is_tiny != 0.0f ? size * 33554432.0f : size;
   const concord_uint bits = CONCORD_BITS_OF(normal) - 0x3F3504F3u;
