@@ -250,7 +250,7 @@ class Pages(unittest.TestCase):
         rows = [row for size in (("gpt2_small:length=8192", 1, 32, 16), ("gpt2_small", 8, 4, 4),
                                  ("gpt2_small:length=2048", 4, 8, 4), ("gpt2_small:length=2048", 8, 9, 9),
                                  ("resnet18", 64, 2, 1), ("resnet18", 1, 1, 1)) for row in self.times(*size)]
-        lines, _ = self.page("nvidia-h200-best", "h200-sizes", rows)
+        lines, _ = self.page("nvidia-h100-best", "h100-sizes", rows)
         self.assertEqual(lines[0][0], "gpt2_small in bf16, length (8192 tokens a step)")
         self.assertEqual([line[:6] for line in lines[2:5]], [["1024", "4", "4 (in a graph)", "1.00", "–", "–"],
                                                              ["2048", "8", "4 (in a graph)", "2.00", "1.00", "0.00"],
@@ -264,10 +264,11 @@ class Pages(unittest.TestCase):
         _, complaint = self.page("nvidia-h200-best", "h200-best-tf32", rows)
         self.assertIn("no rows in tf32", complaint)
 
-    def test_a_table_for_each_number_of_threads(self):
+    def test_a_table_for_each_number_of_threads_and_precision(self):
         lines, _ = self.page("cpu-best", "cpu-best", self.times("mlp", 64, 1, 2, "fp32", "A CPU, 2 threads") +
-                             self.times("mlp", 64, 1, 4, "fp32", "A CPU, 16 threads"))
-        self.assertEqual([line[4] for line in lines if line[0] == "mlp, 64"], ["0.50", "0.25"])
+                             self.times("mlp", 64, 1, 4, "fp32", "A CPU, 16 threads") +
+                             self.times("mlp", 64, 1, 8, "bf16", "A CPU, 2 threads"))
+        self.assertEqual([line[4] for line in lines if line[0] == "mlp, 64"], ["0.50", "0.25", "0.12"])
 
     def test_precisions(self):
         rows = [{"sample": sample, "seed": seed, "fp32": f"{2 + seed:.2f}", "bf16": f"{2.1 + seed * 1.1:.2f}", "tf32": "",

@@ -89,12 +89,11 @@ def is_of_growth_alone(row):
     return row["network"].startswith("gpt2_small:length=") or row["network"] == "resnet18" and row["batch"] != "64"
 
 
-def h200_best(precision):
+def best(source, precision):
     def table(results):
-        rows = [row for row in results.rows("nvidia-h200-best")
-                if row["precision"] == precision and not is_of_growth_alone(row)]
+        rows = [row for row in results.rows(source) if row["precision"] == precision and not is_of_growth_alone(row)]
         if not rows:
-            raise SystemExit(f"nvidia-h200-best.csv has no rows in {precision}")
+            raise SystemExit(f"{source}.csv has no rows in {precision}")
         return beside_best(rows)
 
     return table
@@ -107,41 +106,46 @@ def growth(old, new, value):
     return f"{math.log(value(new[1]) / value(old[1])) / math.log(new[0] / old[0]):.2f}"
 
 
-def h200_sizes(results):
+def sizes(source):
     """A table for each network that has several sizes, and precision."""
-    tables = {}
-    for row in results.rows("nvidia-h200-best"):
-        if axis := size_of(row):
-            name = f"{row['network'].partition(':')[0]} in {row['precision']}, {axis[0]}"
-            tables.setdefault(name, {}).setdefault(axis[1], {})[row["pass"]] = row
-    text, shown = "", []
-    for name, sizes in tables.items():
-        if len(sizes) < 2:
-            continue
-        lines, old = [], None
-        for size, parts in sorted(sizes.items()):
-            line = [str(size)]
-            for part in ("training", "inference"):
-                row = parts[part]
-                before = old and (old[0], old[1][part])
-                line += [row["ours_ms"], best_with_mode(row), ratio(float(row["ours_ms"]), best_of_modes(row)),
-                         growth(before, (size, row), lambda row: float(row["ours_ms"])),
-                         growth(before, (size, row), best_of_modes)]
-            lines.append(line)
-            shown += parts.values()
-            old = size, parts
-        text += markdown([name, "training ms", "PyTorch best (mode)", "ours / best", "growth, ours", "PyTorch",
-                          "inference ms", "PyTorch best (mode)", "ours / best", "growth, ours", "PyTorch"], lines) + "\n"
-    if not text:
-        raise SystemExit("nvidia-h200-best.csv has no network in several sizes")
-    return text.rstrip("\n") + "\n" + caption(shown)
+
+    def table(results):
+        networks = {}
+        for row in results.rows(source):
+            if axis := size_of(row):
+                name = f"{row['network'].partition(':')[0]} in {row['precision']}, {axis[0]}"
+                networks.setdefault(name, {}).setdefault(axis[1], {})[row["pass"]] = row
+        text, shown = "", []
+        for name, found in networks.items():
+            if len(found) < 2:
+                continue
+            lines, old = [], None
+            for size, parts in sorted(found.items()):
+                line = [str(size)]
+                for part in ("training", "inference"):
+                    row = parts[part]
+                    before = old and (old[0], old[1][part])
+                    line += [row["ours_ms"], best_with_mode(row), ratio(float(row["ours_ms"]), best_of_modes(row)),
+                             growth(before, (size, row), lambda row: float(row["ours_ms"])),
+                             growth(before, (size, row), best_of_modes)]
+                lines.append(line)
+                shown += parts.values()
+                old = size, parts
+            text += markdown([name, "training ms", "PyTorch best (mode)", "ours / best", "growth, ours", "PyTorch",
+                              "inference ms", "PyTorch best (mode)", "ours / best", "growth, ours", "PyTorch"],
+                             lines) + "\n"
+        if not text:
+            raise SystemExit(f"{source}.csv has no network in several sizes")
+        return text.rstrip("\n") + "\n" + caption(shown)
+
+    return table
 
 
 def cpu_best(results):
-    """A table for each device, whose name has the number of threads."""
+    """A table for each device, whose name has the number of threads, and precision."""
     rows = results.rows("cpu-best")
-    return "\n".join(beside_best([row for row in rows if row["device"] == device])
-                     for device in distinct(row["device"] for row in rows))
+    return "\n".join(beside_best([row for row in rows if (row["device"], row["precision"]) == key])
+                     for key in distinct((row["device"], row["precision"]) for row in rows))
 
 
 def portable(results):

@@ -73,6 +73,15 @@ PreparedKernel prepare_channels_last(Context& context, const ConvProblem& proble
   return prepared_channels_last(problem, prepare_gemm(context, gemm, problem.label));
 }
 
+/// Whether an image of more than a pixel lies channels-last already: another layout costs reorders.
+bool lies_channels_last(const ConvProblem& problem) {
+  const KernelRequest& request = problem.request;
+  const std::size_t images = problem.pass == ConvPass::backward_weights ? 2 : 1;  // behind them: weights
+  return problem.sizes.dst_plane() > 1 &&
+         std::ranges::any_of(std::span(request.input_layouts).first(images),
+                             [](const Layout& layout) { return as_channels_last(layout) != nullptr; });
+}
+
 }  // namespace
 
 bool has_few_channels(const ops::ConvSizes& s) {
@@ -100,6 +109,7 @@ std::string_view channels_last_device_refusal(Context& context, const ConvProble
 }
 
 double channels_last_seconds(Context&, const ConvProblem& problem) {
+  if (lies_channels_last(problem)) return 0;
   Gemm gemm = conv_forward_gemm(problem.sizes);  // of all passes, so that all take the same layout
   gemm.b.is_channels_last = is_whole_blocks(problem.sizes.c);
   return is_for_matrix_cores(gemm) ? 0 : INFINITY;

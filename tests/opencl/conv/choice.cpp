@@ -1,7 +1,11 @@
 // The choice among the implementations of a convolution: what the log says of it, and the names that ask for one.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "concord/core/log.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
+#include "opencl/context_of.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
 
@@ -46,6 +50,26 @@ TEST_CASE("a convolution takes the implementation that is named, where that comp
     const DebugOption named("conv", "winograd");
     CHECK_THAT(said_of(device, 1), contains(" by \"winograd\""));
     CHECK_THAT(said_of(device, 2), contains(" by \"gemm\"; not by \"winograd\": it is strided"));
+  }
+}
+
+// Another layout would cost two reorders for each of them.
+TEST_CASE("a small convolution of an image that lies channels-last leaves it so", "[opencl][conv]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    if (!opencl::find_gemm_implementation("tma")->device_refusal(context_of(device), Precision::bf16).empty()) continue;
+    Graph graph;
+    const std::vector<Shape> shapes{{1, 64, 56, 56}, {64, 64, 3, 3}, {128, 64, 1, 1}};
+    std::vector<Value> x;
+    for (const char* name : {"image", "first", "second"})
+      x.push_back(graph.input(name, {DType::f32, shapes[x.size()]}));
+    const Value y = conv2d(conv2d(x[0], x[1], {.padding = {1, 1}}), x[2], {.stride = {2, 2}});
+    Program program =
+        compile(graph, std::vector{y}, std::make_shared<Variables>(device, 1), {.precision = Precision::bf16});
+    for (const Value& input : x) program.write(input.name(), Tensor(DType::f32, input.shape()));
+    const std::vector<TraceEntry> entries = program.run_traced();
+    const auto first = std::ranges::find(entries, "conv2d", &TraceEntry::op);
+    REQUIRE(std::ranges::distance(first, entries.end()) > 1);
+    CHECK(std::next(first)->op == "conv2d");  // no reorder
   }
 }
 
