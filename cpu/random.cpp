@@ -40,7 +40,7 @@ void draw_blocks(const Draw& draw, const RandomStream& stream, std::int64_t bloc
   if (draw.distribution == ops::Distribution::uniform) {
     for (std::int64_t k = 0; k < count; ++k) dst[first + k] = draw.a + width * u[k];
   } else {
-    for (std::int64_t k = 0; k < count; ++k) dst[first + k] = u[k] < draw.a ? draw.b : 0.0F;
+    keep_below(u, draw.a, draw.b, count, dst + first);
   }
 }
 

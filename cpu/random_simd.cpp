@@ -63,6 +63,11 @@ CONCORD_SIMD void random_uniforms(const RandomStream& stream, const RandomRows& 
   }
 }
 
+CONCORD_SIMD void keep_below(const float* numbers, float limit, float kept, std::int64_t n, float* dst) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = numbers[i] < limit ? kept : 0.0F;
+}
+
 CONCORD_SIMD void dropout_factors(const attention_dropout& dropout, const DrawnSquares& squares, float kept,
                                   float* dst) {
   constexpr std::int64_t kSide = DRAWN_SQUARE, kSquares = kRowBlocks / DRAWN_BLOCKS;  // drawn at a time

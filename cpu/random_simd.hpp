@@ -22,6 +22,9 @@ struct RandomRows {
 /// dst (rows, 4·blocks): in row r the uniform numbers of indices 4·(first + r·step) and on.
 void random_uniforms(const RandomStream& stream, const RandomRows& rows, float* dst);
 
+/// dst = kept where a number is below `limit`, else 0; n of them.
+void keep_below(const float* numbers, float limit, float kept, std::int64_t n, float* dst);
+
 /// Squares of 16 queries by 16 keys of one head (cl_kernels/shared/attention_dropout.h): `rows` by `columns` of them
 /// from `row` and `column` on. The number of columns is even.
 struct DrawnSquares {

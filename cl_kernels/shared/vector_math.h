@@ -21,7 +21,7 @@ typedef uint concord_uint;
 #define CONCORD_BITS_OF(number) std::bit_cast<std::uint32_t>(number)
 #define CONCORD_HIGH_PRODUCT(a, b) static_cast<std::uint32_t>((static_cast<std::uint64_t>(a) * (b)) >> 32)
 using concord_uint = std::uint32_t;
-// By force: a loop with a call is no vector loop, and compilers stop to inline where a function gets large.
+// By force: a loop with a call is no vector loop, and compilers inline less where a function gets large.
 #ifdef __GNUC__
 #define CONCORD_INLINE [[gnu::always_inline]] static inline
 #else
