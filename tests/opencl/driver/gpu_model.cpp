@@ -121,7 +121,7 @@ TEST_CASE("small results with a long k are multiplied in one launch", "[opencl][
   CHECK(planned_for("sm_90", dense_gemm(16, 32, 1000, true, true)) == "product lanes");  // both along k
   for (const char* gpu : {"sm_90", "sm_86", "gfx1030"}) {
     INFO(gpu);
-    CHECK(planned_for(gpu, dense_gemm(16, 32, 1000)) == "product sliced");
+    CHECK(planned_for(gpu, dense_gemm(16, 32, 500)) == "product sliced");  // of more, slow processors cut k
     CHECK_THAT(planned_for(gpu, dense_gemm(1024, 2048, 256, true, true)), contains("tiled"));
   }
 }
