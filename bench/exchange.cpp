@@ -41,7 +41,7 @@ double seconds_of(train::Exchange& exchange, Device& device, const collective::G
   const Clock::time_point begin = Clock::now();
   for (int i = 0; i < sums; ++i) {
     for (std::size_t bucket = 0; bucket < exchange.buckets(); ++bucket) exchange.begin(bucket);
-    exchange.finish();
+    exchange.finish_all();
   }
   device.finish();
   return std::chrono::duration<double>(Clock::now() - begin).count() / sums;

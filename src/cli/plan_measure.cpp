@@ -45,7 +45,7 @@ double seconds_of(train::Exchange& exchange, Device& device, collective::Group& 
     group.barrier();
     const Clock::time_point begin = Clock::now();
     for (std::size_t bucket = 0; bucket < exchange.buckets(); ++bucket) exchange.begin(bucket);
-    exchange.finish();
+    exchange.finish_all();
     device.finish();
     double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     group.broadcast(std::as_writable_bytes(std::span(&seconds, 1)), 0);

@@ -172,7 +172,7 @@ Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device&
     fuse(lowered, device, options.precision);
     // What the ranks exchange goes on its way in parts, none of which may wait for all others.
     constexpr std::size_t kMostApart = std::size_t{8} << 20;
-    group_updates(lowered, options.part == RunPart::before_exchange ? kMostApart : SIZE_MAX);
+    group_updates(lowered, options.part == RunPart::before_exchange ? kMostApart : SIZE_MAX, options.late);
   }
   if (options.retain == Retain::fused) {
     for (const LoweredNode& node : lowered.nodes) {
@@ -252,7 +252,7 @@ std::unique_ptr<ProgramImpl> compiled(const Graph& graph, const Section& section
     const timeline::Span kernels("prepare kernels");
     choose_layouts(program->lowered, variables->device(), options.precision, program->retains_all);
   }
-  if (!program->retains_all) find_invariants(program->lowered);
+  if (!program->retains_all) find_invariants(program->lowered, options.late);
   if (options.memory_budget > 0) {
     const timeline::Span recomputation("recompute");
     recompute(program->lowered, options.memory_budget, variables->device().info());

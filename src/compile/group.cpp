@@ -28,9 +28,10 @@ struct Group {
 
 class Grouping {
  public:
-  Grouping(Lowered& program, std::size_t most_apart)
+  Grouping(Lowered& program, std::size_t most_apart, std::vector<std::size_t> awaited)
       : program_(program),
         most_apart_(most_apart),
+        awaited_(std::move(awaited)),
         is_update_(updates_of(program)),
         group_of_(program.values.size(), nullptr) {
     for (const LoweredAssignment& assignment : program.assignments) assigned_.insert(program.root(assignment.value));
@@ -39,6 +40,7 @@ class Grouping {
   void run() {
     for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
       const LoweredNode& node = program_.nodes[n];
+      if (n > 0 && awaited_[n] != awaited_[n - 1]) open_.clear();
       for (const ValueId id : node.inputs) close(group_of_[index(program_.root(id))]);
       if (const std::optional<std::string> key = key_of(node)) {
         add(n, *key);
@@ -167,6 +169,7 @@ class Grouping {
 
   Lowered& program_;
   std::size_t most_apart_;
+  std::vector<std::size_t> awaited_;  // sets of late variables, by node
   std::set<ValueId> assigned_;
   std::size_t assigned_bytes_ = 0;  // since all groups were closed for their sake
   std::vector<bool> is_update_;
@@ -177,6 +180,9 @@ class Grouping {
 
 }  // namespace
 
-void group_updates(Lowered& program, std::size_t most_apart) { Grouping(program, most_apart).run(); }
+void group_updates(Lowered& program, std::size_t most_apart, const LateVariables& late) {
+  std::vector<std::size_t> awaited = put_late_last(program, late);
+  Grouping(program, most_apart, std::move(awaited)).run();
+}
 
 }  // namespace concord

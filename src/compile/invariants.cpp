@@ -17,10 +17,13 @@ bool is_reordered_variable(const Lowered& program, const LoweredNode& node) {
 
 }  // namespace
 
-void find_invariants(Lowered& program) {
+void find_invariants(Lowered& program, const LateVariables& late) {
   std::vector<bool> changes(program.values.size(), true);  // by root value
   for (std::size_t v = 0; v < program.values.size(); ++v) {
-    changes[v] = program.values[v].kind != LoweredValue::Kind::variable;
+    const LoweredValue& value = program.values[v];
+    changes[v] = value.kind != LoweredValue::Kind::variable || std::ranges::any_of(late, [&](const auto& names) {
+                   return std::ranges::find(names, value.name) != names.end();
+                 });
   }
   std::vector<bool> assigned(program.values.size(), false), is_written(program.values.size(), false);
   for (const LoweredAssignment& assignment : program.assignments) {

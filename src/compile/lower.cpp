@@ -135,6 +135,17 @@ void keep_from_assignments(Lowered& program, std::span<const Assignment> assignm
   }
 }
 
+/// The nodes in the order of these places; those of the same place keep theirs.
+void sort_nodes(Lowered& program, const std::vector<std::size_t>& places) {
+  std::vector<std::size_t> order(program.nodes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t n) { return places[n]; });
+  std::vector<LoweredNode> nodes;
+  nodes.reserve(order.size());
+  for (const std::size_t n : order) nodes.push_back(std::move(program.nodes[n]));
+  program.nodes = std::move(nodes);
+}
+
 }  // namespace
 
 std::vector<TensorSpec> Lowered::specs(const std::vector<ValueId>& ids) const {
@@ -255,13 +266,28 @@ void hurry_updates(Lowered& program) {
     places[n] = place;
     for (const ValueId id : node.outputs) made_at[static_cast<std::size_t>(id)] = place;
   }
-  std::vector<std::size_t> order(program.nodes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t n) { return places[n]; });
-  std::vector<LoweredNode> nodes;
-  nodes.reserve(order.size());
-  for (const std::size_t n : order) nodes.push_back(std::move(program.nodes[n]));
-  program.nodes = std::move(nodes);
+  sort_nodes(program, places);
+}
+
+std::vector<std::size_t> put_late_last(Lowered& program, const LateVariables& late) {
+  std::vector<std::size_t> awaited(program.values.size(), 0);
+  for (std::size_t v = 0; v < program.values.size(); ++v) {
+    const LoweredValue& value = program.values[v];
+    if (value.kind != LoweredValue::Kind::variable) continue;
+    for (std::size_t i = 0; i < late.size(); ++i) {
+      if (std::ranges::find(late[i], value.name) != late[i].end()) awaited[v] = i + 1;
+    }
+  }
+  std::vector<std::size_t> places;
+  for (const LoweredNode& node : program.nodes) {
+    std::size_t place = 0;
+    for (const ValueId id : node.inputs) place = std::max(place, awaited[static_cast<std::size_t>(program.root(id))]);
+    for (const ValueId id : node.outputs) awaited[static_cast<std::size_t>(id)] = place;
+    places.push_back(place);
+  }
+  sort_nodes(program, places);
+  std::ranges::sort(places);
+  return places;
 }
 
 }  // namespace concord

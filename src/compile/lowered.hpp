@@ -92,6 +92,13 @@ struct Section {
 /// pass. After lower.
 void hurry_updates(Lowered& program);
 
+/// Variables that are written in the midst of a run (CompileOptions::late).
+using LateVariables = std::vector<std::vector<std::string>>;
+
+/// Moves the nodes that need late variables behind all others, in the order of these. Returns for each node how many of
+/// the sets must be there before it; 0 for those that need none. After lower.
+std::vector<std::size_t> put_late_last(Lowered& program, const LateVariables& late);
+
 /// Merges chains of pointwise operators of one shape, then pointwise operators into the epilogue of the operator
 /// before them, then into the prologue of the operator behind them, where `device` supports it. A value that is kept,
 /// assigned or read twice stays.
@@ -100,8 +107,9 @@ void fuse(Lowered& program, const Device& device, Precision precision = Precisio
 /// Makes one operator of equal pointwise operators that do nothing but give variables new values: the updates of many
 /// parameters. A group runs where its last member stood. An update that something reads joins no later ones, and the
 /// bytes that wait for a group to be complete while others work are few. Between the first and the last member of a
-/// group variables of at most `most_apart` bytes are assigned. After fuse.
-void group_updates(Lowered& program, std::size_t most_apart = SIZE_MAX);
+/// group variables of at most `most_apart` bytes are assigned. The members of a group wait for the same late variables:
+/// nodes are moved for that (put_late_last). After fuse.
+void group_updates(Lowered& program, std::size_t most_apart = SIZE_MAX, const LateVariables& late = {});
 
 /// Prepares every kernel, carrying each producer's layout to its consumers and inserting a reorder where a kernel
 /// wants another one. Variables, inputs and assigned values are row-major. A transposition that layouts make a matter
@@ -120,7 +128,7 @@ void require_allocatable(const LoweredValue& value, std::size_t bytes, const Dev
 /// Marks the nodes that read nothing but variables the program does not assign, and what such nodes make: they run
 /// before the others and only when those variables have changed. Their results stay in memory, so only small ones are
 /// marked, and reorders of variables. A copy that an update writes needs its reorder only when its variable was changed
-/// by others. After choose_layouts, which adds nodes.
-void find_invariants(Lowered& program);
+/// by others. What is computed from late variables is none. After choose_layouts, which adds nodes.
+void find_invariants(Lowered& program, const LateVariables& late = {});
 
 }  // namespace concord

@@ -2,6 +2,7 @@
 #include "concord/compile/program.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
@@ -180,6 +181,18 @@ std::size_t Program::launches_until_assigned(std::span<const std::string> variab
     until = std::max(until, launch);
   }
   return until;
+}
+
+std::size_t Program::launches_until_read(std::span<const std::string> variables) const {
+  std::set<ValueId> wanted;
+  for (const std::string& name : variables) {
+    if (const auto found = impl_->names.find(name); found != impl_->names.end()) wanted.insert(found->second);
+  }
+  const auto reads = [&](std::size_t node) {
+    return std::ranges::any_of(impl_->lowered.nodes[node].inputs,
+                               [&](ValueId id) { return wanted.contains(impl_->lowered.root(id)); });
+  };
+  return static_cast<std::size_t>(std::ranges::find_if(impl_->launch_nodes, reads) - impl_->launch_nodes.begin());
 }
 
 void Program::write(const std::string& input, const Tensor& value) {

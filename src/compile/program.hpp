@@ -50,6 +50,9 @@ struct CompileOptions {
   /// if the limit is too low, and ArgumentError together with Retain::all or Retain::fused.
   std::size_t memory_budget = 0;
   RunPart part = RunPart::whole;
+  /// Variables by name that the host writes in the midst of a run (Program::launches_until_read), in the order in which
+  /// it does: sets of them. What needs them runs behind all else, in this order.
+  std::vector<std::vector<std::string>> late = {};
 };
 
 /// CompileOptions::memory_budget is too small for the program.
@@ -156,6 +159,9 @@ class Program {
   [[nodiscard]] Program twin() const;
   /// The number of launches after which these variables, which the program assigns, have their new values.
   [[nodiscard]] std::size_t launches_until_assigned(std::span<const std::string> variables) const;
+  /// The number of launches before the first that reads one of these variables; launches() if none does. Variables that
+  /// the program does not have are not read.
+  [[nodiscard]] std::size_t launches_until_read(std::span<const std::string> variables) const;
   /// Runs one launch after another and measures the time of each.
   [[nodiscard]] std::vector<TraceEntry> run_traced();
   /// Runs one launch after another and stops at the first value with a NaN or infinite element. Stops before the first

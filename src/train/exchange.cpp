@@ -19,6 +19,9 @@ namespace concord::train {
 namespace {
 
 constexpr std::size_t kAlign = 256;  // bytes; kernels read whole vectors
+/// Late buckets: those that are complete at the very end of the backward pass. What needs each of them is launched
+/// apart.
+constexpr std::size_t kMostLate = 2;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
@@ -74,8 +77,13 @@ bool Exchange::connect_peers() {
   return is_good;
 }
 
-Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph, Precision gradients)
-    : group_(std::move(group)), variables_(std::move(variables)), gradients_(gradients), slots_(slots_of(graph)) {
+Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph, Precision gradients,
+                   bool updates_are_whole)
+    : group_(std::move(group)),
+      variables_(std::move(variables)),
+      gradients_(gradients),
+      updates_are_whole_(updates_are_whole),
+      slots_(slots_of(graph)) {
   const timeline::Span span("connect ranks");
   Device& device = variables_->device();
   std::size_t all = 0;
@@ -97,8 +105,12 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
       timeline::label_with("sum over ranks", transport(), {{"ranks", static_cast<std::uint64_t>(group_->size())}});
   start_.resize(buckets_[0].bytes / sizeof(float));
   clear();
-  for (const Slot& slot : slots_)
+  if (shares && !updates_are_whole_) late_.resize(std::min(kMostLate, buckets_.size() - 1));
+  const std::size_t early = buckets_.size() - late_.size();
+  for (const Slot& slot : slots_) {
     variables_->bind(slot.name, slot.spec, Storage(buckets_[slot.bucket].buffer, slot.offset));
+    if (slot.bucket >= early) late_[slot.bucket - early].push_back(slot.name);
+  }
   log(LogLevel::info, fmt::format("rank {} of {} exchanges {} MiB in {} parts by {}", group_->rank(), group_->size(),
                                   all >> 20, buckets_.size(), transport()));
 }
@@ -161,7 +173,8 @@ void Exchange::finish() {
   const timeline::Span span("exchange");
   Device& device = variables_->device();
   if (buckets_[0].peer) {
-    for (const Bucket& bucket : buckets_) device.wait_for(bucket.arrived);
+    if (updates_are_whole_) require_all_ranks();
+    for (std::size_t i = 0; i + late_.size() < buckets_.size(); ++i) device.wait_for(buckets_[i].arrived);
     if (started_ > 0) device.copy(*buckets_[0].buffer, 0, *last_counts_, 0, started_ * sizeof(float));
     return;
   }
@@ -171,6 +184,22 @@ void Exchange::finish() {
     sent = device.write_async(*bucket.buffer, 0, bucket.staging, bucket.bytes, nullptr);
   }
   device.wait_for(sent);
+}
+
+std::vector<std::size_t> Exchange::late_marks_of(const Program& update) const {
+  std::vector<std::size_t> marks;
+  for (const std::vector<std::string>& names : late_) marks.push_back(update.launches_until_read(names));
+  for (std::size_t i = marks.size(); i > 1; --i) marks[i - 2] = std::min(marks[i - 2], marks[i - 1]);
+  return marks;
+}
+
+void Exchange::finish_late(std::size_t number) {
+  variables_->device().wait_for(buckets_[buckets_.size() - late_.size() + number].arrived);
+}
+
+void Exchange::finish_all() {
+  finish();
+  for (std::size_t i = 0; i < late_.size(); ++i) finish_late(i);
 }
 
 void Exchange::require_all_ranks() {

@@ -21,9 +21,11 @@ namespace concord::train {
 class Exchange {
  public:
   /// Allocates memory, and binds the variables to it: call this before the step is compiled. Gradients that travel
-  /// through the host are rounded to `gradients` (Group::all_reduce_rounded), unless that is fp32.
+  /// through the host are rounded to `gradients` (Group::all_reduce_rounded), unless that is fp32. If updates are to be
+  /// whole, no bucket is late, and `finish` throws RankLost before anything reads sums that lack a rank: it waits for
+  /// those on the devices, too.
   Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph,
-           Precision gradients = Precision::fp32);
+           Precision gradients = Precision::fp32, bool updates_are_whole = false);
   /// Whether it has the variables of this graph.
   [[nodiscard]] bool fits(const Graph& graph) const;
 
@@ -37,8 +39,18 @@ class Exchange {
   void begin(std::size_t bucket);
   /// This rank has no batch in this update: all its numbers are zeros.
   void clear();
-  /// Lets work that is enqueued later read the sums of all buckets. Through the host, waits for them. Throws RankLost.
+  /// Lets work that is enqueued later read the sums of all buckets that are not late. Through the host, waits for them.
+  /// Throws RankLost.
   void finish();
+  /// The last buckets if they are summed on the devices: their variables, which CompileOptions::late may name.
+  [[nodiscard]] const std::vector<std::vector<std::string>>& late() const { return late_; }
+  /// For Program::run of the part after the exchange: before how many launches each late bucket must be there, in
+  /// order.
+  [[nodiscard]] std::vector<std::size_t> late_marks_of(const Program& update) const;
+  /// Lets work that is enqueued later read the sums of this late bucket. After `finish`, in order.
+  void finish_late(std::size_t number);
+  /// All buckets.
+  void finish_all();
   /// Of the all_reduces of the step; null if it has none.
   [[nodiscard]] StepSums* step_sums() { return step_sums_ ? &*step_sums_ : nullptr; }
   /// Throws RankLost if a rank was missing in a sum on the device: `finish` does not wait for that.
@@ -77,9 +89,11 @@ class Exchange {
   collective::GroupPtr group_;
   VariablesPtr variables_;
   Precision gradients_;
+  bool updates_are_whole_;
   std::vector<Slot> slots_;
   std::vector<Bucket> buckets_;
   std::optional<StepSums> step_sums_;
+  std::vector<std::vector<std::string>> late_;
   std::size_t started_ = 0;   // floats at the beginning whose sums start from the last ones: the counts of the loss
   BufferPtr last_counts_;     // on the device
   std::vector<float> start_;  // of the first bucket, on the host: 0 but for the counts

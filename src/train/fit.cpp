@@ -206,8 +206,7 @@ void Fit::run_update(std::int64_t first) {
       step.run_without_batch(is_last);
     }
   }
-  step.exchange->finish();
-  step.update->run();
+  step.run_update();
   at_.move_to(plan_, end);
 }
 
@@ -218,7 +217,7 @@ bool Fit::train_epoch_with_survivors() {
       if (!programs_.full) build();
       return train_epoch();
     } catch (const RankLost& lost) {
-      if (train::least_ranks(state_) == 0) throw;
+      if (train::least_ranks(state_.options) == 0) throw;
       go_on_without(lost);
     }
   }

@@ -85,6 +85,11 @@ void StepProgram::run_without_batch(bool is_last_of_update) {
   begin_until(program->launches());
 }
 
+void StepProgram::run_update() {
+  exchange->finish();
+  update->run(late_marks, [&](std::size_t bucket) { exchange->finish_late(bucket); });
+}
+
 StepProgramPtr Programs::get(const ProgramKey& key) {
   StepProgramPtr program = find(key);
   if (program) return program;
@@ -109,12 +114,14 @@ StepProgramPtr Programs::make_whole(const ProgramKey& key) {
   if (exchange) options.part = RunPart::before_exchange;
   Program compiled = compile(*traced.graph, traced.results(), variables, options);
   std::optional<Program> update;
-  std::vector<std::size_t> marks;
+  std::vector<std::size_t> marks, late_marks;
   if (exchange) {
     options.part = RunPart::after_exchange;
+    options.late = exchange->late();
     options.memory_budget = 0;  // it recomputes nothing
     update = compile(*traced.graph, std::span<const Value>(), variables, options);
     marks = exchange->marks_of(compiled);
+    late_marks = exchange->late_marks_of(*update);
   }
   StepSums* const sums = exchange ? exchange->step_sums() : nullptr;
   compiled.all_reduce_by([sums](const Operand& values, std::size_t count) {
@@ -123,7 +130,7 @@ StepProgramPtr Programs::make_whole(const ProgramKey& key) {
   weights_.accept(traced, std::move(arrival));
   return std::make_shared<StepProgram>(StepProgram{std::move(traced.graph), traced.outputs, traced.loss, traced.terms,
                                                    traced.metrics, std::move(compiled), std::move(update), exchange,
-                                                   std::move(marks)});
+                                                   std::move(marks), std::move(late_marks)});
 }
 
 StepProgramPtr Programs::make_stage(const ProgramKey& key) {
@@ -156,7 +163,8 @@ StepProgramPtr Programs::make_stage(const ProgramKey& key) {
 std::shared_ptr<Exchange> Programs::exchange_of(const Graph& graph) {
   if (graph.exchanged().empty()) return nullptr;
   if (!exchange_ || !exchange_->fits(graph)) {
-    exchange_ = std::make_shared<Exchange>(options_.group, weights_.variables(), graph, options_.gradients);
+    exchange_ = std::make_shared<Exchange>(options_.group, weights_.variables(), graph, options_.gradients,
+                                           least_ranks(options_) > 0);
   }
   return exchange_;
 }

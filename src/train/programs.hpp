@@ -30,6 +30,7 @@ struct StepProgram {
   std::optional<Program> update = std::nullopt;
   std::shared_ptr<Exchange> exchange = nullptr;
   std::vector<std::size_t> marks = {};            // of the exchange's buckets in `program`
+  std::vector<std::size_t> late_marks = {};       // of its late ones in `update`
   std::shared_ptr<StageProgram> stage = nullptr;  // of a network in stages, in place of `program`
   [[nodiscard]] std::vector<Value> results() const { return results_of(outputs, loss); }
   /// Runs a step that does not train, with inputs from `feed`.
@@ -43,6 +44,8 @@ struct StepProgram {
   /// those of the exchange and those within the step have the same order on all ranks.
   void run_training(bool is_last_of_update);
   void run_without_batch(bool is_last_of_update);
+  /// The end of the exchange, and the part of the step after it.
+  void run_update();
   /// After `run`.
   [[nodiscard]] Tensor read(const Value& value) { return stage ? stage->read(value) : program->read(value); }
 };

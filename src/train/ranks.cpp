@@ -150,4 +150,8 @@ Ranks ranks_of(const TrainerOptions& options, std::int64_t accumulate) {
   return ranks;
 }
 
+int least_ranks(const TrainerOptions& options) {
+  return options.min_ranks > 0 ? options.min_ranks : collective::least_ranks();
+}
+
 }  // namespace concord::train

@@ -109,4 +109,7 @@ class Ranks {
 /// not one above 0 for each rank.
 [[nodiscard]] Ranks ranks_of(const TrainerOptions& options, std::int64_t accumulate);
 
+/// The ranks with which a training goes on when others are lost (TrainerOptions::min_ranks); 0: it does not.
+[[nodiscard]] int least_ranks(const TrainerOptions& options);
+
 }  // namespace concord::train

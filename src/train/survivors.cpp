@@ -65,8 +65,9 @@ collective::GroupPtr left_of(const TrainerState& state, const RankLost& lost, co
   try {
     collective::GroupPtr group = collective::survivors_of(state.ranks.group());
     const int size = group ? group->size() : 1;
-    CONCORD_CHECK(size >= least_ranks(state), RankLost, "{}; of {} devices {} are left, and the training needs {}",
-                  lost.what(), before, size, least_ranks(state));
+    CONCORD_CHECK(size >= least_ranks(state.options), RankLost,
+                  "{}; of {} devices {} are left, and the training needs {}", lost.what(), before, size,
+                  least_ranks(state.options));
     return group;
   } catch (const RankLost& error) {
     if (checkpoint.empty() || state.at.epoch == state.at.first_epoch) throw;
@@ -76,13 +77,9 @@ collective::GroupPtr left_of(const TrainerState& state, const RankLost& lost, co
 
 }  // namespace
 
-int least_ranks(const TrainerState& state) {
-  return state.options.min_ranks > 0 ? state.options.min_ranks : collective::least_ranks();
-}
-
 void check_survivors(const TrainerState& state) {
   const collective::GroupPtr& group = state.ranks.group();
-  if (!group || least_ranks(state) == 0) return;
+  if (!group || least_ranks(state.options) == 0) return;
   CONCORD_CHECK(!state.is_divided(), NotSupported,
                 "a network that is divided among devices cannot go on without one of them; leave --min-ranks, a range "
                 "of --nodes and "

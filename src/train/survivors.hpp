@@ -8,9 +8,6 @@
 
 namespace concord::train {
 
-/// The ranks with which this training goes on when others are lost (TrainerOptions::min_ranks); 0: it does not.
-[[nodiscard]] int least_ranks(const TrainerState& state);
-
 /// Throws NotSupported if the training is to go on when ranks are lost, and cannot.
 void check_survivors(const TrainerState& state);
 

@@ -203,6 +203,45 @@ TEST_CASE("before an exchange, updates run where their gradients are made and wa
   CHECK(program(SIZE_MAX) == Names{"grad", "grad", "grad", "grad", "weigh of 4"});
 }
 
+TEST_CASE("what needs late variables runs last, in groups of its own", "[compile][group]") {
+  // Updates of six weights from sums over ranks; two of these arrive at the end, one after the other.
+  Graph graph;
+  const Value rate = graph.input("rate", {DType::f32, {}});
+  std::vector<Value> sums;
+  for (int i = 0; i < 6; ++i) {
+    const Value weight = variable(graph, fmt::format("w{}", i), {DType::f32, {100}});
+    sums.push_back(variable(graph, fmt::format("sum{}", i), {DType::f32, {100}}));
+    graph.assign(weight,
+                 pointwise("sgd", {weight, sums.back(), rate}, scalar::input(0) - scalar::input(2) * scalar::input(1)));
+  }
+  const LateVariables late{{"sum1", "sum0"}, {"sum3"}};
+  Lowered program = lower(graph, {}, false);
+  CHECK(put_late_last(program, late) == std::vector<std::size_t>{0, 0, 0, 1, 1, 2});
+  CHECK(in_order(program));
+  group_updates(program, SIZE_MAX, late);
+  CHECK(operators_of(program) == Names{"sgd of 3", "sgd of 2", "sgd"});
+
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const auto variables = std::make_shared<Variables>(device, 1);
+    Program updates = compile(graph, std::span<const Value>(), variables, {.late = late});
+    const std::vector<std::size_t> marks{updates.launches_until_read(late[0]), updates.launches_until_read(late[1])};
+    CHECK(marks == std::vector<std::size_t>{1, 2});
+    CHECK(updates.launches_until_read(Names{"sum2", "sum3"}) == 0);
+    CHECK(updates.launches_until_read(Names{"w", "rates"}) == updates.launches());
+    Tensor one(DType::f32, {});
+    one.values<float>()[0] = 1;
+    updates.write("rate", one);
+    Tensor ones(DType::f32, {100});
+    std::ranges::fill(ones.values<float>(), 1.0F);
+    for (const int early : {2, 4, 5}) variables->write(fmt::format("sum{}", early), ones);
+    updates.run(marks, [&](std::size_t i) {
+      for (const std::string& name : late[i]) variables->write(name, ones);
+    });
+    for (int i = 0; i < 6; ++i) CHECK(variables->read(fmt::format("w{}", i)).values<float>()[99] == -1);
+  }
+}
+
 TEST_CASE("programs group updates of any sizes and keep to their bits", "[compile][group]") {
   for (const DevicePtr& device : devices()) {
     Graph graph;
