@@ -19,7 +19,8 @@ std::vector<std::size_t> buckets_of(std::span<const std::size_t> bytes, std::siz
     buckets.push_back(bucket);
     filled += size;
   }
-  // Nothing goes on beside the last one. If it is long, what fills an eighth of it goes alone, or one vector.
+  // No computation goes on beside the last one. If it is long, what fills an eighth of it goes alone, or one vector of
+  // less than its half.
   if (filled <= most / 2) return buckets;
   std::size_t alone = 0;
   for (std::size_t i = bytes.size(); i > 0 && buckets[i - 1] >= bucket; --i) {

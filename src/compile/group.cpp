@@ -5,6 +5,7 @@
 #include <optional>
 #include <ranges>
 #include <set>
+#include <utility>
 
 #include "concord/compile/lowered.hpp"
 #include "concord/ops/pointwise_group.hpp"

@@ -21,9 +21,7 @@ void find_invariants(Lowered& program, const LateVariables& late) {
   std::vector<bool> changes(program.values.size(), true);  // by root value
   for (std::size_t v = 0; v < program.values.size(); ++v) {
     const LoweredValue& value = program.values[v];
-    changes[v] = value.kind != LoweredValue::Kind::variable || std::ranges::any_of(late, [&](const auto& names) {
-                   return std::ranges::find(names, value.name) != names.end();
-                 });
+    changes[v] = value.kind != LoweredValue::Kind::variable || late_place(value, late) > 0;
   }
   std::vector<bool> assigned(program.values.size(), false), is_written(program.values.size(), false);
   for (const LoweredAssignment& assignment : program.assignments) {

@@ -269,15 +269,16 @@ void hurry_updates(Lowered& program) {
   sort_nodes(program, places);
 }
 
+std::size_t late_place(const LoweredValue& value, const LateVariables& late) {
+  if (value.kind != LoweredValue::Kind::variable) return 0;
+  const auto found = std::ranges::find_if(
+      late, [&](const auto& names) { return std::ranges::find(names, value.name) != names.end(); });
+  return found == late.end() ? 0 : static_cast<std::size_t>(found - late.begin()) + 1;
+}
+
 std::vector<std::size_t> put_late_last(Lowered& program, const LateVariables& late) {
-  std::vector<std::size_t> awaited(program.values.size(), 0);
-  for (std::size_t v = 0; v < program.values.size(); ++v) {
-    const LoweredValue& value = program.values[v];
-    if (value.kind != LoweredValue::Kind::variable) continue;
-    for (std::size_t i = 0; i < late.size(); ++i) {
-      if (std::ranges::find(late[i], value.name) != late[i].end()) awaited[v] = i + 1;
-    }
-  }
+  std::vector<std::size_t> awaited;
+  for (const LoweredValue& value : program.values) awaited.push_back(late_place(value, late));
   std::vector<std::size_t> places;
   for (const LoweredNode& node : program.nodes) {
     std::size_t place = 0;

@@ -94,6 +94,8 @@ void hurry_updates(Lowered& program);
 
 /// Variables that are written in the midst of a run (CompileOptions::late).
 using LateVariables = std::vector<std::vector<std::string>>;
+/// How many sets of late variables must be there before this value: 0 for what is no late variable.
+[[nodiscard]] std::size_t late_place(const LoweredValue& value, const LateVariables& late);
 
 /// Moves the nodes that need late variables behind all others, in the order of these. Returns for each node how many of
 /// the sets must be there before it; 0 for those that need none. After lower.

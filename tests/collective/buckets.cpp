@@ -1,7 +1,7 @@
 // Buckets of what the ranks of a training sum.
 #include "concord/collective/buckets.hpp"
 
-#include <array>
+#include <cstddef>
 #include <vector>
 
 #include "concord_test.hpp"
