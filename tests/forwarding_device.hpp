@@ -48,6 +48,9 @@ class ForwardingDevice : public Device {
                                                         const Layout& to) override {
     return device_->prepare_reorder(spec, from, to);
   }
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_reorders(std::span<const Reorder> reorders) override {
+    return device_->prepare_reorders(reorders);
+  }
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision precision) const override {

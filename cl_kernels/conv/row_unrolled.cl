@@ -23,19 +23,10 @@ __kernel void conv_row_unrolled_image(__global const float *restrict src, ulong 
   dst[dst_offset + item] = block_of(values);
 }
 
-// weights (O, C, kH, kW) to (O, padded numbers, kH), zeros behind them; and a gradient of the latter back to the former.
-#define WEIGHT_SIZES uint count, uint channels, uint taps_y, uint taps_x, uint padded
-__kernel void conv_row_unrolled_weights(__global const float *restrict weights, ulong weights_offset,
-                                 __global float *restrict unrolled, ulong unrolled_offset, WEIGHT_SIZES) {
-  const uint item = (uint)get_global_id(0);
-  if (item >= count) return;
-  const uint y = item % taps_y, i = item / taps_y % padded, row = item / taps_y / padded;
-  const uint channel = i / taps_x, x = i - channel * taps_x;
-  const uint from = ((row * channels + channel) * taps_y + y) * taps_x + x;
-  unrolled[unrolled_offset + item] = channel < channels ? weights[weights_offset + from] : 0.0f;
-}
+// A gradient (O, padded numbers, kH) to (O, C, kH, kW).
 __kernel void conv_row_unrolled_gradient(__global const float *restrict unrolled, ulong unrolled_offset,
-                                  __global float *restrict gradient, ulong gradient_offset, WEIGHT_SIZES) {
+                                  __global float *restrict gradient, ulong gradient_offset, uint count, uint channels,
+                                  uint taps_y, uint taps_x, uint padded) {
   const uint item = (uint)get_global_id(0);
   if (item >= count) return;
   const uint x = item % taps_x, y = item / taps_x % taps_y, kernel_row = item / taps_x / taps_y;

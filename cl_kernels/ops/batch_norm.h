@@ -42,10 +42,14 @@ static inline float2 batch_norm_pair(float base, float offset) {
 
 // Statistics of a part: its mean as a pair, Σ (deviation·unit)², unit.
 // Those of a channel are joined around the mean of its first part (Chan, Golub and LeVeque, "Updating Formulae and a
-// Pairwise Algorithm …", 1979): Σ count·difference and Σ squares, both in `unit`, of which no part has a smaller one.
-static inline float2 batch_norm_joined_part(float4 part, float4 first, float count, float unit) {
-  const float difference = ((part.x - first.x) + (part.y - first.y)) * unit, ratio = unit / part.w;
+// Pairwise Algorithm …", 1979): Σ count·difference and Σ squares, both in `unit`, of which no part has a smaller one. `ratio`
+// is unit over the part's own.
+static inline float2 batch_norm_joined_in(float4 part, float4 first, float count, float unit, float ratio) {
+  const float difference = ((part.x - first.x) + (part.y - first.y)) * unit;
   return (float2)(count * difference, part.z * ratio * ratio + count * difference * difference);
+}
+static inline float2 batch_norm_joined_part(float4 part, float4 first, float count, float unit) {
+  return batch_norm_joined_in(part, first, count, unit, unit / part.w);
 }
 
 // What dst is computed with: (src − mean)·factor + added.

@@ -13,13 +13,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_st
     __global const uint4 *restrict src, ulong src_offset, __global float4 *restrict sums, ulong sums_offset, SIZES,
     float epsilon) {
   __local float scratch[SCRATCH(2)];
-  __local float units[BLOCK_CHANNELS * LANES];
-  __local uint again[LANES];
+  __local float4 found[WIDE];
+  __local uint again;
   PLACE;
-  float4 found[BLOCK_CHANNELS];
-  batch_norm_part(found, src + src_offset, rows, blocks, part, epsilon, scratch, units, again, 0);
-  sums += sums_offset + (ulong)get_group_id(1) * channels + channel;
-  if (item < LANES && is_block) EACH_CHANNEL(e) sums[e] = found[e];
+  batch_norm_part(found, src + src_offset, rows, blocks, part, epsilon, scratch, &again, 0);
+  sums += sums_offset + (ulong)get_group_id(1) * channels;
+  EACH_WIDE(c) {
+    const uint own = first_block * BLOCK_CHANNELS + c;
+    if (own < channels) sums[own] = found[c];
+  }
 }
 
 // factors (channel): mean, what (src − mean) is multiplied with, what is added.
@@ -76,17 +78,17 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
     __global const float *restrict means, ulong means_offset, __global const float *restrict variances,
     ulong variances_offset, __global float4 *restrict sums, ulong sums_offset, SIZES, float epsilon) {
   __local float scratch[SCRATCH(SUMS_AT_ONCE)];
+  __local float4 found[WIDE];
+  __local float bases[WIDE];
   PLACE;
-  float4 found[BLOCK_CHANNELS];
-  float base[BLOCK_CHANNELS];
-  batch_norm_part_backward(found, base, src + src_offset, diff_dst + diff_dst_offset, means + means_offset,
+  batch_norm_part_backward(found, bases, src + src_offset, diff_dst + diff_dst_offset, means + means_offset,
                            variances + variances_offset, rows, blocks, part, epsilon, scratch, 0, 0);
-  sums += sums_offset + ((ulong)get_group_id(1) * channels + channel) * 2;
-  if (item < LANES && is_block) {
-    EACH_CHANNEL(e) {
-      sums[2 * e] = found[e];
-      sums[2 * e + 1] = (float4)(base[e], 0.0f, 0.0f, 0.0f);
-    }
+  sums += sums_offset + (ulong)get_group_id(1) * channels * 2;
+  EACH_WIDE(c) {
+    const uint own = first_block * BLOCK_CHANNELS + c;
+    if (own >= channels) continue;
+    sums[2 * own] = found[c];
+    sums[2 * own + 1] = (float4)(bases[c], 0.0f, 0.0f, 0.0f);
   }
 }
 

@@ -36,20 +36,24 @@ static inline void batch_norm_middle(float *middle, float *least, float *largest
   EACH_CHANNEL(e) middle[e] = (middle[e] - least[e] * 0.25f - largest[e] * 0.25f) * 2.0f;
 }
 
-// The statistics of the part's channels, in items 0 to LANES: the mean as a pair, Σ (deviation·unit)², unit.
-// `scratch` has SCRATCH(2) places, `units` BLOCK_CHANNELS·LANES, `again` LANES.
-static inline __attribute__((always_inline)) void batch_norm_part(float4 *found, __global const uint4 *src, uint rows,
-                                                                  uint blocks, uint part, float epsilon,
-                                                                  __local float *scratch, __local float *units,
-                                                                  __local uint *again, __local uint4 *kept) {
+#define WIDE (LANES * BLOCK_CHANNELS)  // channels of a group
+#define EACH_WIDE(c) for (uint c = item; c < WIDE; c += THREADS)
+
+// The statistics of the part's channels, in `found`, of WIDE places: the mean as a pair, Σ (deviation·unit)², unit. Each is
+// there for the item that EACH_WIDE gives the channel, and behind a barrier for all. `scratch` has SCRATCH(2) places.
+static inline __attribute__((always_inline)) void batch_norm_part(__local float4 *found, __global const uint4 *src,
+                                                                  uint rows, uint blocks, uint part, float epsilon,
+                                                                  __local float *scratch, __local uint *again,
+                                                                  __local uint4 *kept) {
   PLACE;
-  const float count = (float)(end - begin);
+  const float inverse = 1.0f / (float)(end - begin);
   float shift[BLOCK_CHANNELS], unit[BLOCK_CHANNELS];
   float sums[2 * BLOCK_CHANNELS], *const sum = sums, *const squares = sums + BLOCK_CHANNELS;
   float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
   READ_FIRST(next, src);  // before the middle, so that nobody waits for both
   batch_norm_middle(shift, least, largest, src, begin, end, blocks, block);
   EACH_CHANNEL(e) unit[e] = 1.0f;
+  if (item < LANES) EACH_CHANNEL(e) found[item * BLOCK_CHANNELS + e] = (float4)(shift[e], 0.0f, 0.0f, 1.0f);
   for (uint time = 0;; ++time) {
     EACH_CHANNEL(e) sum[e] = squares[e] = 0.0f;
     uint turn_number = 0;
@@ -73,38 +77,44 @@ static inline __attribute__((always_inline)) void batch_norm_part(float4 *found,
         squares[e] += turn_squares[e];
       }
     }
-    sum_rows(sums, 2, scratch);
-    if (item < LANES) {
-      again[item] = 0;
-      EACH_CHANNEL(e) {
-        const float own = squares[e] - sum[e] / count * sum[e];
-        squares[e] = own < 0.0f ? 0.0f : own;  // NaN stays
-        units[item * BLOCK_CHANNELS + e] = batch_norm_unit(squares[e] / count, epsilon);
-        again[item] |= units[item * BLOCK_CHANNELS + e] != 1.0f;
+    if (item == 0) *again = 0;
+    sum_rows_apart(sums, 2, scratch);
+    EACH_WIDE(c) {
+      const float total = scratch[SUM_OF_ROWS(c % BLOCK_CHANNELS, c / BLOCK_CHANNELS)];
+      const float own =
+          scratch[SUM_OF_ROWS(c % BLOCK_CHANNELS + BLOCK_CHANNELS, c / BLOCK_CHANNELS)] - total * inverse * total;
+      found[c].y = total;
+      found[c].z = own < 0.0f ? 0.0f : own;  // NaN stays
+      if (time == 0) {
+        found[c].w = batch_norm_unit(found[c].z * inverse, epsilon);
+        if (found[c].w != 1.0f) *again = 1;
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    uint any = 0;
-    for (uint l = 0; l < LANES; ++l) any |= again[l];
-    if (any == 0 || time == 1) break;
-    EACH_CHANNEL(e) unit[e] = units[lane * BLOCK_CHANNELS + e];
+    if (*again == 0 || time == 1) break;
+    EACH_CHANNEL(e) unit[e] = found[lane * BLOCK_CHANNELS + e].w;
     READ_AGAIN(next, src);
+    barrier(CLK_LOCAL_MEM_FENCE);
   }
-  EACH_CHANNEL(e) {
-    const float2 mean = batch_norm_pair(shift[e], sum[e] / count / unit[e]);
-    found[e] = (float4)(mean.x, mean.y, squares[e], unit[e]);
+  EACH_WIDE(c) {
+    const float4 own = found[c];
+    found[c].xy = batch_norm_pair(own.x, own.y * inverse * (1.0f / own.w));
   }
 }
 
-// The sums of the part's channels for the gradient, in items 0 to LANES, as batch_norm_rebased takes them, and their base.
-// `scratch` has SCRATCH(SUMS_AT_ONCE) places.
-#define SUMS_AT_ONCE (ROWS_OF_WARP > 1 ? 4 : 2)
+// The sums of the part's channels for the gradient, in `found`, as batch_norm_rebased takes them, and in `bases`; each there
+// as batch_norm_part says. `scratch` has SCRATCH(SUMS_AT_ONCE) places.
+#if ROWS_OF_WARP > 1
+#define SUMS_AT_ONCE 4
+#else
+#define SUMS_AT_ONCE 2
+#endif
 static inline __attribute__((always_inline)) void batch_norm_part_backward(
-    float4 *found, float *base, __global const uint4 *src, __global const uint4 *diff_dst, __global const float *means,
-    __global const float *variances, uint rows, uint blocks, uint part, float epsilon, __local float *scratch,
+    __local float4 *found, __local float *bases, __global const uint4 *src, __global const uint4 *diff_dst,
+    __global const float *means, __global const float *variances, uint rows, uint blocks, uint part, float epsilon, __local float *scratch,
     __local uint4 *kept, __local uint4 *kept_differences) {
   PLACE;
-  float mean[BLOCK_CHANNELS], unit[BLOCK_CHANNELS];
+  float mean[BLOCK_CHANNELS], unit[BLOCK_CHANNELS], base[BLOCK_CHANNELS];
   float sums[4 * BLOCK_CHANNELS], *const sum = sums, *const product = sums + BLOCK_CHANNELS;
   float *const centred = sums + 2 * BLOCK_CHANNELS, *const squares = sums + 3 * BLOCK_CHANNELS;
   float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
@@ -116,6 +126,7 @@ static inline __attribute__((always_inline)) void batch_norm_part_backward(
     mean[e] = means[channel + e];
     unit[e] = batch_norm_unit(variances[channel + e], epsilon);
     sum[e] = product[e] = centred[e] = squares[e] = 0.0f;
+    if (item < LANES) bases[item * BLOCK_CHANNELS + e] = base[e];
   }
   uint turn_number = 0;
   TURNS {
@@ -138,8 +149,16 @@ static inline __attribute__((always_inline)) void batch_norm_part_backward(
       }
     }
   }
-  _Pragma("unroll") for (uint v = 0; v < 4; v += SUMS_AT_ONCE) sum_rows(sums + v * BLOCK_CHANNELS, SUMS_AT_ONCE, scratch);
-  EACH_CHANNEL(e) found[e] = (float4)(sum[e], product[e], centred[e], squares[e]);
+#define SUMMED(v) scratch[SUM_OF_ROWS((v) * BLOCK_CHANNELS + c % BLOCK_CHANNELS, c / BLOCK_CHANNELS)]
+#if SUMS_AT_ONCE == 4
+  sum_rows_apart(sums, 4, scratch);
+  EACH_WIDE(c) found[c] = (float4)(SUMMED(0), SUMMED(1), SUMMED(2), SUMMED(3));
+#else
+  sum_rows_apart(sums, 2, scratch);
+  EACH_WIDE(c) found[c].xy = (float2)(SUMMED(0), SUMMED(1));
+  sum_rows_apart(sums + 2 * BLOCK_CHANNELS, 2, scratch);
+  EACH_WIDE(c) found[c].zw = (float2)(SUMMED(0), SUMMED(1));
+#endif
 }
 
 // A turn rewritten, through the epilogue: x, the blocks of src, into dst. factor: of each channel mean, what (src − mean)

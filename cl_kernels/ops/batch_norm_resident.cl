@@ -12,8 +12,10 @@
 // With EPILOGUE_PARAMETERS the text in front gives EPILOGUE_BLOCK, which each block of dst, or diff_src, passes through.
 #include "ops/batch_norm_parts.h"
 #include "shared/numbers.h"
+#ifdef PARTS_MEET
+#include "shared/nvidia/meeting.h"
+#endif
 
-#define WIDE (LANES * BLOCK_CHANNELS)  // channels of a group
 #define JOINING (THREADS / WIDE)       // items that join a channel; those behind them wait
 #ifdef BACKWARD
 #define PART_SCRATCH (SCRATCH(SUMS_AT_ONCE) / 4)
@@ -35,47 +37,13 @@
 typedef struct { FORWARD_RESIDENT(NUMBER_MEMBER) } forward_resident;
 typedef struct { BACKWARD_RESIDENT(NUMBER_MEMBER) } backward_resident;
 
-__kernel void batch_norm_resident_begin(__global uint *meeting, ulong meeting_offset) {
-  meeting[meeting_offset + get_global_id(0)] = 0;
-}
-
 #ifdef PARTS_MEET
-// A wait of more tries, some seconds, is given up: the results are NaN, and nobody hangs.
-#define MOST_TRIES (1u << 24)
-
-// Comes to the meeting, and waits for the other parts. Each meeting counts up by a power of two, `whole`.
-static inline int have_all_come(__global uint *meeting, const uint parts) {
-  uint whole = 1, before;
-  while (whole < parts) whole *= 2;
-  const uint own = get_group_id(1) == 0 ? whole - parts + 1 : 1;
-  asm volatile("fence.acq_rel.gpu;\n\tatom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
-               : "=r"(before) : "l"(meeting), "r"(own) : "memory");
-  const uint target = (before & ~(whole - 1)) + whole;
-  for (uint tries = 0; tries < MOST_TRIES; ++tries) {
-    uint count;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(meeting) : "memory");
-    if ((int)(count - target) >= 0) return 1;
-  }
-  return 0;
-}
-#define MEET(is_lost, meeting)                                                             \
-  __local uint is_lost;                                                                    \
-  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);                                     \
-  if (item == 0) is_lost = !have_all_come(meeting + get_group_id(0) * MEETING_PITCH, parts); \
+#define MEET(is_lost, meeting)                                                                        \
+  __local uint is_lost;                                                                               \
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);                                                \
+  if (item == 0)                                                                                      \
+    is_lost = !have_all_come(meeting + get_group_id(0) * MEETING_PITCH, parts, get_group_id(1) == 0); \
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-
-static inline float4 shown(__global const float4 *from) {
-  float4 sums;
-  asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(sums.x), "=f"(sums.y), "=f"(sums.z), "=f"(sums.w) : "l"(from));
-  return sums;
-}
-#else
-#define MEET(is_lost, meeting) \
-  const uint is_lost = 0;      \
-  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-static inline float4 shown(__global const float4 *from) { return *from; }
-#endif
 
 // The sum of what the items of a channel have, for all of them.
 static inline __attribute__((always_inline)) float4 sum_of_joining(float4 own, __local float4 *scratch) {
@@ -88,7 +56,10 @@ static inline __attribute__((always_inline)) float4 sum_of_joining(float4 own, _
   return total;
 }
 
-// Item i joins channel i % WIDE of the group, and every JOINING-th part of it, of which it reads some at once.
+// Item i joins every JOINING-th part of channel i % WIDE of the group, of which it reads some at once.
+#define JOINED_PLACE                                                 \
+  const uint joining = item / WIDE, parts = (uint)get_num_groups(1); \
+  const uint joined_parts = joining < JOINING ? parts : 0
 #define AT_ONCE 8
 #define EACH_AT_ONCE(i) _Pragma("unroll") for (uint i = 0; i < AT_ONCE; ++i)
 #define JOINED_PARTS for (uint first_part = joining; first_part < joined_parts; first_part += AT_ONCE * JOINING)
@@ -97,9 +68,10 @@ static inline __attribute__((always_inline)) float4 sum_of_joining(float4 own, _
   float4 name[AT_ONCE];         \
   EACH_AT_ONCE(i) name[i] = shown((from) + (ulong)min(PART(i), parts - 1) * channels + joined_channel)
 #define ROWS_OF_PART(p) ((float)min(part, rows - (p) * part))
+#endif
+
+// Item i finishes channel i % WIDE of the group.
 #define JOINED_CHANNEL                                                                      \
-  const uint joining = item / WIDE, parts = (uint)get_num_groups(1);                        \
-  const uint joined_parts = joining < JOINING ? parts : 0;                                  \
   const uint joined_channel = min(first_block * BLOCK_CHANNELS + item % WIDE, channels - 1); \
   const bool is_result = item < WIDE && first_block * BLOCK_CHANNELS + item < channels
 
@@ -131,43 +103,51 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_re
   __local uint4 kept[KEPT * UNROLL * THREADS];
   __local float4 scratch[MEETING_SCRATCH];
   __local float4 factors[WIDE];
-  __local float units[WIDE];
-  __local uint again[LANES];
+  __local uint again;
   PLACE;
   JOINED_CHANNEL;
   src += src_offset;
   dst += dst_offset;
-  sums += sums_offset;
-  float4 found[BLOCK_CHANNELS];
-  batch_norm_part(found, src, rows, blocks, part, epsilon, (__local float *)scratch, units, again, kept);
-  if (item < LANES && is_block) {
-    EACH_CHANNEL(e) sums[(ulong)get_group_id(1) * channels + channel + e] = found[e];
-  }
   const float own_scale = scale[scale_offset + joined_channel], own_shift = shift[shift_offset + joined_channel];
+  batch_norm_part(factors, src, rows, blocks, part, epsilon, (__local float *)scratch, &again, kept);
+#ifdef PARTS_MEET
+  JOINED_PLACE;
+  sums += sums_offset;
+  if (is_result) sums[(ulong)get_group_id(1) * channels + joined_channel] = factors[item];
   MEET(is_lost, meeting + meeting_offset);
 
   const float4 first = shown(sums + joined_channel);
+  if (item == 0) again = 0;
+  float4 own = (float4)(0.0f);
+  JOINED_PARTS {
+    SHOWN_PARTS(other, sums);
+    EACH_AT_ONCE(i) {
+      if (PART(i) >= parts) continue;
+      own.xy += batch_norm_joined_in(other[i], first, ROWS_OF_PART(PART(i)), 1.0f, 1.0f);
+      if (other[i].w != 1.0f) own.y = NAN;  // not summed in this unit
+    }
+  }
   float unit = 1.0f;
-  float4 total;
-  for (uint time = 0;; ++time) {
-    if (item == 0) again[0] = 0;
-    float4 own = (float4)(0.0f);
-    JOINED_PARTS {
-      SHOWN_PARTS(other, sums);
-      EACH_AT_ONCE(i) {
-        if (PART(i) >= parts) continue;
-        own.xy += batch_norm_joined_part(other[i], first, ROWS_OF_PART(PART(i)), unit);
-        if (time == 0 && other[i].w != 1.0f) own.y = NAN;  // not summed in this unit
-      }
+  float4 total = sum_of_joining(own, scratch);
+  if (total.y != total.y) again = 1;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (again != 0) {
+    for (uint p = 0; p < parts; ++p) unit = fmin(unit, shown(sums + (ulong)p * channels + joined_channel).w);
+    own = (float4)(0.0f);
+    for (uint p = joining; p < joined_parts; p += JOINING) {
+      const float4 other = shown(sums + (ulong)p * channels + joined_channel);
+      own.xy += batch_norm_joined_part(other, first, ROWS_OF_PART(p), unit);
     }
     total = sum_of_joining(own, scratch);
-    if (time == 0 && total.y != total.y) again[0] = 1;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (again[0] == 0 || time == 1) break;
-    for (uint p = 0; p < parts; ++p) unit = fmin(unit, shown(sums + (ulong)p * channels + joined_channel).w);
-    barrier(CLK_LOCAL_MEM_FENCE);
   }
+#else
+  const uint is_lost = 0;
+#endif
   if (item < WIDE) {
+#ifndef PARTS_MEET
+    const float4 first = factors[item], total = (float4)(0.0f, first.z, 0.0f, 0.0f);
+    const float unit = first.w;
+#endif
     const norm_factors by = batch_norm_factors(first, total.xy, (float)rows, unit, own_scale, own_shift, epsilon);
     factors[item] = (float4)(by.mean, is_lost ? NAN : by.factor, by.added, 0.0f);
     if (is_result && get_group_id(1) == 0) {
@@ -197,43 +177,49 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_re
   __local uint4 kept[KEPT * UNROLL * THREADS], kept_differences[KEPT * UNROLL * THREADS];
   __local float4 scratch[MEETING_SCRATCH];
   __local float4 factors[WIDE];
+  __local float bases[WIDE];
   PLACE;
   JOINED_CHANNEL;
   src += src_offset;
   diff_dst += diff_dst_offset;
   diff_src += diff_src_offset;
-  sums += sums_offset;
   means += means_offset;
   variances += variances_offset;
-  float4 found[BLOCK_CHANNELS];
-  float base[BLOCK_CHANNELS];
-  batch_norm_part_backward(found, base, src, diff_dst, means, variances, rows, blocks, part, epsilon,
-                           (__local float *)scratch, kept, kept_differences);
-  // The sums of all parts, and behind them their bases.
-  __global float4 *const bases = sums + (ulong)parts * channels;
-  if (item < LANES && is_block) {
-    EACH_CHANNEL(e) {
-      const ulong at = (ulong)get_group_id(1) * channels + channel + e;
-      sums[at] = found[e];
-      bases[at] = (float4)(base[e], 0.0f, 0.0f, 0.0f);
-    }
-  }
   const float own_scale = scale[scale_offset + joined_channel], mean = means[joined_channel];
   const float variance = variances[joined_channel];
+  batch_norm_part_backward(factors, bases, src, diff_dst, means, variances, rows, blocks, part, epsilon,
+                           (__local float *)scratch, kept, kept_differences);
+#ifdef PARTS_MEET
+  JOINED_PLACE;
+  // The sums of all parts, and behind them their bases.
+  sums += sums_offset;
+  __global float4 *const all_bases = sums + (ulong)parts * channels;
+  if (is_result) {
+    const ulong at = (ulong)get_group_id(1) * channels + joined_channel;
+    sums[at] = factors[item];
+    all_bases[at] = (float4)(bases[item], 0.0f, 0.0f, 0.0f);
+  }
   MEET(is_lost, meeting + meeting_offset);
 
-  const float first = shown(bases + joined_channel).x;
+  const float first = shown(all_bases + joined_channel).x;
   float4 own = (float4)(0.0f);
   JOINED_PARTS {
     SHOWN_PARTS(other, sums);
-    SHOWN_PARTS(other_base, bases);
+    SHOWN_PARTS(other_base, all_bases);
     EACH_AT_ONCE(i) {
       if (PART(i) >= parts) continue;
       own += batch_norm_rebased(other[i], ROWS_OF_PART(PART(i)), other_base[i].x - first);
     }
   }
   const float4 total = sum_of_joining(own, scratch);
+#else
+  const uint is_lost = 0;
+#endif
   if (item < WIDE) {
+#ifndef PARTS_MEET
+    const float first = bases[item];
+    const float4 total = factors[item];
+#endif
     const gradient_factors by = batch_norm_gradient_factors(
         total, first, (float)rows, variance, batch_norm_unit(variance, epsilon), own_scale, epsilon);
     factors[item] = (float4)(mean, is_lost ? NAN : by.factor, by.diff_mean - by.rest, by.slope);

@@ -54,9 +54,12 @@
 #define SCRATCH_PITCH (THREADS / ROWS_OF_WARP + LANES)
 #define SCRATCH(count) ((count) * BLOCK_CHANNELS * SCRATCH_PITCH)
 
-// What the items above each other have of `count` values of every channel, added up in order, in items 0 to LANES:
-// within warps, then up to SEGMENT_ROWS of these, then the rest. `scratch` has SCRATCH(count) places.
-static inline __attribute__((always_inline)) void sum_rows(float *values, const uint count, __local float *scratch) {
+// What the items above each other have of `count` values of every channel, added up in order: within warps, then up to
+// SEGMENT_ROWS of these, then the rest. Value v of a lane is then at SUM_OF_ROWS(v, lane) of `scratch`, which has
+// SCRATCH(count) places.
+#define SUM_OF_ROWS(v, lane) ((v) * SCRATCH_PITCH + (lane))
+static inline __attribute__((always_inline)) void sum_rows_apart(float *values, const uint count,
+                                                                 __local float *scratch) {
   const uint item = (uint)get_local_id(0), columns = count * BLOCK_CHANNELS * LANES;
 #if ROWS_OF_WARP > 1
   _Pragma("unroll") for (uint step = LANES; step < 32; step *= 2) {
@@ -92,8 +95,14 @@ static inline __attribute__((always_inline)) void sum_rows(float *values, const 
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
+}
+
+// The same, in items 0 to LANES.
+static inline __attribute__((always_inline)) void sum_rows(float *values, const uint count, __local float *scratch) {
+  const uint item = (uint)get_local_id(0);
+  sum_rows_apart(values, count, scratch);
   if (item < LANES) {
-    _Pragma("unroll") for (uint v = 0; v < count * BLOCK_CHANNELS; ++v) values[v] = scratch[v * SCRATCH_PITCH + item];
+    _Pragma("unroll") for (uint v = 0; v < count * BLOCK_CHANNELS; ++v) values[v] = scratch[SUM_OF_ROWS(v, item)];
   }
 }
 

@@ -252,7 +252,11 @@ std::unique_ptr<ProgramImpl> compiled(const Graph& graph, const Section& section
     const timeline::Span kernels("prepare kernels");
     choose_layouts(program->lowered, variables->device(), options.precision, program->retains_all);
   }
-  if (!program->retains_all) find_invariants(program->lowered, options.late);
+  if (!program->retains_all) {
+    find_invariants(program->lowered, options.late);
+    // With a budget, what can be made again is not kept for the whole run.
+    if (options.memory_budget == 0) group_reorders(program->lowered, variables->device(), options.late);
+  }
   if (options.memory_budget > 0) {
     const timeline::Span recomputation("recompute");
     recompute(program->lowered, options.memory_budget, variables->device().info());

@@ -133,4 +133,9 @@ void require_allocatable(const LoweredValue& value, std::size_t bytes, const Dev
 /// by others. What is computed from late variables is none. After choose_layouts, which adds nodes.
 void find_invariants(Lowered& program, const LateVariables& late = {});
 
+/// Makes one node of the reorders of variables into layouts that are made in groups (LayoutDescription), where the
+/// device has a kernel for that, and another one of those that are invariant. It runs where the first of them stood, so
+/// that all of the results are in memory from there on. After find_invariants.
+void group_reorders(Lowered& program, Device& device, const LateVariables& late = {});
+
 }  // namespace concord

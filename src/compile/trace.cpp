@@ -106,8 +106,9 @@ std::string NonFiniteReport::str() const {
 
 std::string ProgramImpl::shapes(const LoweredNode& node) const {
   const auto list = [&](const std::vector<ValueId>& ids) {
-    // A group of updates has hundreds.
-    const std::size_t most = dynamic_cast<const ops::PointwiseGroup*>(node.op.get()) != nullptr ? 8 : SIZE_MAX;
+    // A group of updates or reorders has hundreds.
+    const bool is_group = !node.op || dynamic_cast<const ops::PointwiseGroup*>(node.op.get()) != nullptr;
+    const std::size_t most = is_group ? 8 : SIZE_MAX;
     std::vector<std::string> texts;
     for (const TensorSpec& spec : lowered.specs(ids)) texts.push_back(spec.str());
     const std::size_t left_out = texts.size() > most ? texts.size() - most : 0;

@@ -168,6 +168,15 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Prepares a kernel that copies a tensor from one layout into another. It has one input and one output.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                                 const Layout& to) = 0;
+  struct Reorder {
+    TensorSpec spec;
+    Layout from, to;
+  };
+  /// Prepares one kernel for several reorders into layouts that say is_made_in_groups(). It has an input and an output
+  /// for each, in their order. Returns null if the device has no such kernel.
+  [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_reorders(std::span<const Reorder> /*reorders*/) {
+    return nullptr;
+  }
   /// Returns whether the kernel of `op` can apply `epilogue` to its first output before writing it, and should in a
   /// program of this precision. Input 0 of the expression is that output. Further inputs have the specs `extra` and
   /// broadcast to the shape of the output.

@@ -40,6 +40,8 @@ class LayoutDescription {
   /// The type of the numbers, where the tensor is stored in row-major order in another type. The device then has
   /// pointwise groups with results of this type. Empty where the elements have another order.
   [[nodiscard]] virtual std::optional<DType> row_major_type() const { return {}; }
+  /// Whether Device::prepare_reorders brings several row-major tensors into layouts of this kind at once.
+  [[nodiscard]] virtual bool is_made_in_groups() const { return false; }
 };
 
 [[nodiscard]] inline bool same_layout(const Layout& a, const Layout& b) { return a == b || (a && b && a->equals(*b)); }

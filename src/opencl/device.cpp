@@ -11,6 +11,7 @@
 #include "concord/device/registry.hpp"
 #include "concord/opencl/alternatives.hpp"
 #include "concord/opencl/conv/checked_products.hpp"
+#include "concord/opencl/conv/filters.hpp"
 #include "concord/opencl/driver/discovery.hpp"
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/formula/channel_columns.hpp"
@@ -246,8 +247,15 @@ std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, co
   return translated(info_.name, "preparing a reorder", [&] {
     std::unique_ptr<Kernel> kernel = prepare_padded_reorder(*context_, from, to);
     if (kernel == nullptr) kernel = prepare_columns_reorder(*context_, from, to);
+    const Reorder reorder{spec, from, to};
+    if (kernel == nullptr) kernel = prepare_filters(*context_, {&reorder, 1});
     return kernel != nullptr ? std::move(kernel) : prepare_channels_last_reorder(*context_, spec, from, to);
   });
+}
+
+std::unique_ptr<Kernel> OpenClDevice::prepare_reorders(std::span<const Reorder> reorders) {
+  const Use use(*this);
+  return translated(info_.name, "preparing reorders", [&] { return prepare_filters(*context_, reorders); });
 }
 
 KernelAlternatives* OpenClDevice::alternatives() {

@@ -36,9 +36,11 @@ class OpenClDevice final : public Device {
   void wait_for(const EventPtr& event) override;
 
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override;
-  /// Between row-major and channels-last (formula/channels_last.hpp).
+  /// Between row-major and channels-last, padded or columns (formula/), and from row-major to filters
+  /// (conv/filters.hpp).
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                         const Layout& to) override;
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_reorders(std::span<const Reorder> reorders) override;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision precision) const override;

@@ -19,6 +19,7 @@ class NamedLayout final : public LayoutDescription {
   [[nodiscard]] std::size_t bytes() const override { return 4096; }
   [[nodiscard]] bool equals(const LayoutDescription& other) const override { return name_ == other.str(); }
   [[nodiscard]] std::string str() const override { return name_; }
+  [[nodiscard]] bool is_made_in_groups() const override { return name_.starts_with("grouped"); }
 
  private:
   std::string name_;
@@ -99,6 +100,17 @@ std::unique_ptr<Kernel> FakeDevice::prepare_reorder(const TensorSpec& spec, cons
   auto kernel = std::make_unique<FakeKernel>("fake reorder");
   kernel->input_layouts = {from};
   kernel->output_layouts = {to};
+  return kernel;
+}
+
+std::unique_ptr<Kernel> FakeDevice::prepare_reorders(std::span<const Reorder> together) {
+  if (refuses_groups) return nullptr;
+  groups.emplace_back(together.begin(), together.end());
+  auto kernel = std::make_unique<FakeKernel>("fake reorders");
+  for (const Reorder& reorder : together) {
+    kernel->input_layouts.push_back(reorder.from);
+    kernel->output_layouts.push_back(reorder.to);
+  }
   return kernel;
 }
 

@@ -13,7 +13,8 @@
 
 namespace concord::test {
 
-/// A layout that is nothing but a name: equal names are equal layouts, whatever the object.
+/// A layout that is nothing but a name: equal names are equal layouts, whatever the object. One whose name begins with
+/// "grouped" is made in groups.
 [[nodiscard]] Layout named_layout(const std::string& name);
 /// The name; "row-major" for none.
 [[nodiscard]] std::string name_of(const Layout& layout);
@@ -40,10 +41,6 @@ class FakeKernel final : public Kernel {
 
 class FakeDevice final : public Device {
  public:
-  struct Reorder {
-    TensorSpec spec;
-    Layout from, to;
-  };
   struct EpilogueQuestion {
     std::string op;
     std::vector<TensorSpec> inputs;
@@ -60,16 +57,19 @@ class FakeDevice final : public Device {
   std::map<std::string, LayoutRule> rules;                                 // by operator name; the others are row-major
   std::string without_kernel;                                              // the operator that is not supported
   bool only_row_major_reorders = false;                                    // to and from row-major, nothing else
+  bool refuses_groups = false;                                             // of reorders
 
   // What it was asked, in order.
   std::vector<KernelRequest> requests;
   std::vector<Reorder> reorders;
+  std::vector<std::vector<Reorder>> groups;  // of reorders
   mutable std::vector<EpilogueQuestion> questions;
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                         const Layout& to) override;
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_reorders(std::span<const Reorder> together) override;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision precision) const override;

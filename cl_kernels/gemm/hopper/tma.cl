@@ -53,6 +53,9 @@
 #endif
 #define MAP_BYTES 128
 #define SUMS (TILE_Q / 2)  // of an item
+#if defined(C_IS_PARTIAL) || defined(JOINED)
+#define GIVES_PARTS
+#endif
 #ifdef C_CHANNELS_LAST
 #include "shared/channels_last.h"
 #include "shared/epilogue_block.h"
@@ -79,6 +82,7 @@ static inline void turn_quad(float values[4][2], uint quad) {
 
 #include "gemm/hopper/tma_forms.h"
 #include "gemm/hopper/tma_products.h"
+#include "gemm/hopper/tma_join.h"
 #if PRECISION == SPLIT || PRECISION == SCALED
 #include "gemm/hopper/exact.h"
 #endif
@@ -86,11 +90,11 @@ static inline void turn_quad(float values[4][2], uint quad) {
 #define TMA_NUMBERS(NUMBER)                                                                     \
   GEMM_NUMBERS(NUMBER) NUMBER(ulong, maps_offset) NUMBER(uint, tiles_r) NUMBER(uint, tiles_k)   \
   NUMBER(uint, part_tiles) NUMBER(uint, works) NUMBER(uint, channel_tiles) NUMBER(uint, images) \
-  ALL_SCALE_NUMBERS(NUMBER) TABLE_NUMBERS(NUMBER)
+  ALL_SCALE_NUMBERS(NUMBER) TABLE_NUMBERS(NUMBER) JOIN_NUMBERS(NUMBER)
 typedef struct { TMA_NUMBERS(NUMBER_MEMBER) } tma_numbers;
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_multiply(
-    GEMM_OPERANDS, __global const uchar *restrict maps SCALE_OPERANDS TABLE_OPERANDS,
+    GEMM_OPERANDS, __global const uchar *restrict maps SCALE_OPERANDS TABLE_OPERANDS JOIN_OPERANDS,
     const tma_numbers numbers EPILOGUE_PARAMETERS) {
   TMA_NUMBERS(NUMBER_CONSTANT)
   __local uint4 tiles[LOCAL_BYTES / 16] __attribute__((aligned(1024)));
@@ -98,6 +102,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   __local float staging[STAGED_NUMBERS] __attribute__((aligned(16)));
 #endif
   __local ulong barriers[2 * STAGES];
+  JOIN_MEMORY
   const uint t = (uint)get_local_id(0), lane = t & 31, warpgroup = t >> 7;
   const uint local_base = (uint)(size_t)tiles, full = (uint)(size_t)barriers, empty = full + 8 * STAGES;
 #if PRECISION == SCALED
@@ -226,7 +231,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
     const uint quad = lane & 3;
     EACH(h, 2) {
       const uint line = r_begin + warpgroup * 64 + warp * 16 + (lane >> 2) + 8 * h, n = min(line, n_size - 1);
-#ifndef C_IS_PARTIAL
+#ifndef GIVES_PARTS
       const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
 #endif
       EACH(first, TILE_Q / 32 / AT_ONCE) {
@@ -240,7 +245,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
           EACH(j, 4) EACH(e, 2) values[i][2 * j + e] = turned[j][e];
           // No read waits for a branch: past the edge they repeat others.
           const uint m = min(q_begin + four * 32 + quad * BLOCK_CHANNELS, m_size - BLOCK_CHANNELS);
-#ifdef C_IS_PARTIAL
+#ifdef GIVES_PARTS
           places[i] = (((ulong)z * n_size + n) * m_size + m) / 4;
 #else
           places[i] = ((ulong)outer * c_outer + (ulong)inner * m_size + m) / BLOCK_CHANNELS;
@@ -250,10 +255,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
         EACH(i, AT_ONCE) {
           const bool is_inside =
               line < n_size && q_begin + (first * AT_ONCE + i) * 32 + quad * BLOCK_CHANNELS < m_size;
-#ifdef C_IS_PARTIAL
+#ifdef GIVES_PARTS
           EACH(half_number, 2) {
             if (is_inside)
-              c[places[i] + half_number] =
+              BLOCK_PARTS[places[i] + half_number] =
                   (uint4)(as_uint(values[i][4 * half_number]), as_uint(values[i][4 * half_number + 1]),
                           as_uint(values[i][4 * half_number + 2]), as_uint(values[i][4 * half_number + 3]));
           }
@@ -276,16 +281,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
 #endif
     EACH(half_number, 2) {
       const uint line = r_begin + warpgroup * 64 + half_number * 32 + lane;
-#if RIGHT == IMAGE_TURNED
-      // Rows count whole blocks of channels; n counts channels.
-      const uint block = line / BLOCK_64, tap = block / channel_tiles, channels = n_size / TAPS(_block);
-      const uint channel = (block - tap * channel_tiles) * BLOCK_64 + line % BLOCK_64;
-      column[half_number] = tap * channels + channel;
-      is_column[half_number] = channel < channels && column[half_number] < n_size;
-#else
-      column[half_number] = line;
-      is_column[half_number] = line < n_size;
-#endif
+      FIND_COLUMN(line, column[half_number], is_column[half_number])
       const uint n = is_column[half_number] ? column[half_number] : 0;
       outer[half_number] = C_OUTER(n);
       inner[half_number] = C_INNER(n, outer[half_number]);
@@ -333,15 +329,22 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
 #endif
       // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a
       // write. No read waits for a branch: past the edge they repeat others.
+#ifndef JOINED
       EACH(i, STAGED_Q / 2)
         values[i] = EPILOGUE(values[i], batch, min(M_OF(i), m_size - 1), outer[i % 2], inner[i % 2]);
+#endif
       EACH(i, STAGED_Q / 2) {
         const uint m = M_OF(i);
-        if (m < m_size && is_column[i % 2])
-          c[c_begin + (index_t)m * c_m + C_COLUMN(outer[i % 2], inner[i % 2])] = values[i];
+        if (m >= m_size || !is_column[i % 2]) continue;
+#ifdef JOINED
+        joined[joined_offset + ((ulong)z * m_size + m) * n_size + column[i % 2]] = values[i];
+#else
+        c[c_begin + (index_t)m * c_m + C_COLUMN(outer[i % 2], inner[i % 2])] = values[i];
+#endif
       }
       WARPGROUP_BARRIER();
     }
 #endif
+    JOIN_TILE()
   }
 }

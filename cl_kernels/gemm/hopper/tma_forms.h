@@ -44,6 +44,25 @@
 #endif
 #define WGMMA(sums, rows, columns, keep) WGMMA_OF(WGMMA_TYPES, sums, rows, columns, keep)
 
+// The column n of C of a line of the right tile, and whether there is one. With IMAGE_TURNED lines count whole blocks of
+// channels, n counts channels.
+#if RIGHT == IMAGE_TURNED
+#define FIND_COLUMN(line, column, is_column)                                               \
+  {                                                                                        \
+    const uint block = (line) / BLOCK_64, tap = block / channel_tiles;                     \
+    const uint channels = n_size / TAPS(_block);                                           \
+    const uint channel = (block - tap * channel_tiles) * BLOCK_64 + (line) % BLOCK_64;     \
+    column = tap * channels + channel;                                                     \
+    is_column = channel < channels && column < n_size;                                     \
+  }
+#else
+#define FIND_COLUMN(line, column, is_column) \
+  {                                          \
+    column = (line);                         \
+    is_column = (line) < n_size;             \
+  }
+#endif
+
 #if RIGHT != MATRIX
 // Which of k and n walks over the places of the image, and which over the taps.
 #if RIGHT == IMAGE

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "concord/opencl/conv/conv.hpp"
+#include "concord/opencl/conv/filters.hpp"
 #include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/conv/polyphase.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
@@ -24,17 +25,17 @@ bool is_whole_blocks(std::int64_t channels) { return channels % ChannelsLast::kB
 
 bool is_strided(const ops::ConvSizes& s) { return s.options.stride != ops::Spatial{1, 1, 1}; }
 
-/// One, or one for each phase of a data gradient's stride.
+/// One, or one for each phase of a data gradient's stride. What has no whole blocks of channels stays row-major.
 std::vector<Gemm> products_of(const ConvProblem& problem) {
   const ops::ConvSizes& s = problem.sizes;
   std::vector<Gemm> products;
   if (problem.pass == ConvPass::forward) {
     products = {conv_forward_gemm(s)};
     products[0].b.is_channels_last = is_whole_blocks(s.c);
-    products[0].c.is_channels_last = true;
+    products[0].c.is_channels_last = is_whole_blocks(s.o);
   } else if (problem.pass == ConvPass::backward_weights) {
     products = {conv_backward_weights_gemm(s)};
-    products[0].a.is_channels_last = true;
+    products[0].a.is_channels_last = is_whole_blocks(s.o);
     products[0].b.is_channels_last = is_whole_blocks(s.c);
   } else {
     if (is_strided(s)) {
@@ -42,7 +43,10 @@ std::vector<Gemm> products_of(const ConvProblem& problem) {
     } else {
       products = {conv_backward_data_gemm(s)};
     }
-    for (Gemm& gemm : products) gemm.b.is_channels_last = gemm.c.is_channels_last = true;
+    for (Gemm& gemm : products) {
+      gemm.b.is_channels_last = is_whole_blocks(s.o);
+      gemm.c.is_channels_last = true;
+    }
   }
   for (Gemm& gemm : products) gemm.precision = problem.request.precision;
   return products;
@@ -55,22 +59,42 @@ std::string_view channels_last_conv_refusal(const Context& context, const ConvPr
   if (!is_data && has_few_channels(s)) return "the image is row-unrolled, where possible";
   if (is_data && !is_whole_blocks(s.c)) return "the image's channels are no multiple of 8";
   if (is_data && is_strided(s)) {
+    if (!is_whole_blocks(s.o)) return "it is strided, and the result's channels are no multiple of 8";
     if (const std::string_view why = conv_polyphase_refusal(s); !why.empty()) return why;
   }
-  for (const Gemm& gemm : products_of(problem)) {
+  const std::vector<Gemm> products = products_of(problem);
+  if (products.empty()) return "no tap reaches a place of the image";
+  for (const Gemm& gemm : products) {
     if (const std::string_view why = tma_gemm().refusal(context, gemm); !why.empty()) return why;
   }
   return kNoRefusal;
 }
 
+/// Of a pass that reads the weights; a data gradient's taps go from the last to the first.
+std::shared_ptr<const Filters> filters_of(const ConvProblem& problem, std::int64_t padded) {
+  const ops::ConvSizes& s = problem.sizes;
+  const DType number = storage_number(problem.request.precision);
+  if (problem.pass == ConvPass::forward) return forward_filters(s, number, padded);
+  std::vector<std::uint32_t> taps;
+  for (std::int64_t tap = s.taps(); tap-- > 0;) taps.push_back(static_cast<std::uint32_t>(tap));
+  return backward_filters(s, number, padded, {std::move(taps)});
+}
+
 PreparedKernel prepare_channels_last(Context& context, const ConvProblem& problem) {
   const EpilogueText epilogue = channels_last_epilogue(problem);
   if (problem.pass == ConvPass::backward_data && is_strided(problem.sizes)) {
-    return prepared_channels_last(problem, prepare_polyphase(context, problem, epilogue, true));
+    PolyphaseBlocks phases = prepare_polyphase_blocks(context, problem, epilogue);
+    return prepared_channels_last(problem, std::move(phases.kernel), phases.filters);
   }
   Gemm gemm = products_of(problem).front();
   gemm.epilogue = epilogue;
-  return prepared_channels_last(problem, prepare_gemm(context, gemm, problem.label));
+  if (problem.pass == ConvPass::backward_weights) {
+    return prepared_channels_last(problem, prepare_gemm(context, gemm, problem.label));
+  }
+  gemm.a.buffer = blocks_of(input(1));
+  gemm.a.filter_channels = filter_channels(context, gemm);
+  return prepared_channels_last(problem, prepare_gemm(context, gemm, problem.label),
+                                filters_of(problem, gemm.a.filter_channels));
 }
 
 /// Whether an image of more than a pixel lies channels-last already: another layout costs reorders.
@@ -80,6 +104,12 @@ bool lies_channels_last(const ConvProblem& problem) {
   return problem.sizes.dst_plane() > 1 &&
          std::ranges::any_of(std::span(request.input_layouts).first(images),
                              [](const Layout& layout) { return as_channels_last(layout) != nullptr; });
+}
+
+/// Whether the result is an image that lies channels-last.
+bool gives_channels_last(const ConvProblem& problem) {
+  if (problem.pass == ConvPass::backward_weights) return false;
+  return is_whole_blocks(problem.pass == ConvPass::forward ? problem.sizes.o : problem.sizes.c);
 }
 
 }  // namespace
@@ -96,11 +126,12 @@ std::string_view channels_last_refusal(const Context& context, const ConvProblem
   if (s.d != 1 || s.kd != 1 || s.od != 1 || s.options.padding[0] != 0) return kNotAnImage;
   if (s.options.groups != 1) return "it has groups";
   const DType number = storage_number(precision);
-  if (channels_last(problem.dst(), number) == nullptr ||
-      (is_whole_blocks(s.c) && channels_last(problem.src(), number) == nullptr)) {
+  const bool is_src = is_whole_blocks(s.c), is_dst = is_whole_blocks(s.o);
+  if ((!is_src && !is_dst) || (is_dst && channels_last(problem.dst(), number) == nullptr) ||
+      (is_src && channels_last(problem.src(), number) == nullptr)) {
     return "an image cannot lie channels-last";
   }
-  if (problem.epilogue == nullptr) return kNoRefusal;
+  if (problem.epilogue == nullptr || !gives_channels_last(problem)) return kNoRefusal;
   return block_epilogue(problem.request, *problem.epilogue) ? kNoRefusal : kEpilogueOperand;
 }
 
@@ -111,29 +142,32 @@ std::string_view channels_last_device_refusal(Context& context, const ConvProble
 double channels_last_seconds(Context&, const ConvProblem& problem) {
   if (lies_channels_last(problem)) return 0;
   Gemm gemm = conv_forward_gemm(problem.sizes);  // of all passes, so that all take the same layout
-  gemm.b.is_channels_last = is_whole_blocks(problem.sizes.c);
+  gemm.b.is_channels_last = is_whole_blocks(problem.sizes.c) || has_few_channels(problem.sizes);
   return is_for_matrix_cores(gemm) ? 0 : INFINITY;
 }
 
 EpilogueText channels_last_epilogue(const ConvProblem& problem) {
-  return problem.epilogue == nullptr ? EpilogueText{} : block_epilogue(problem.request, *problem.epilogue).value();
+  if (problem.epilogue == nullptr) return {};
+  if (!gives_channels_last(problem)) return conv_epilogue(problem);
+  return block_epilogue(problem.request, *problem.epilogue).value();
 }
 
-PreparedKernel prepared_channels_last(const ConvProblem& problem, std::unique_ptr<Kernel> kernel) {
-  constexpr std::array<std::size_t, 1> kFirst{0};
+PreparedKernel prepared_channels_last(const ConvProblem& problem, std::unique_ptr<Kernel> kernel,
+                                      const Layout& filters) {
   const KernelRequest& request = problem.request;
-  const bool is_whole = is_whole_blocks(problem.sizes.c);
-  if (problem.pass == ConvPass::backward_weights) {
-    std::vector<std::size_t> images{1};
-    if (is_whole) images.push_back(0);
-    return prepared_channels_last(request, std::move(kernel), images, {});
+  const bool is_src = is_whole_blocks(problem.sizes.c), is_dst = is_whole_blocks(problem.sizes.o);
+  std::vector<std::size_t> images, results;
+  if (problem.pass == ConvPass::backward_data ? is_dst : is_src) images.push_back(0);
+  if (problem.pass == ConvPass::backward_weights && is_dst) images.push_back(1);
+  if (gives_channels_last(problem)) {
+    results.push_back(0);
+    for (const std::size_t i : like_result(request, request.inputs)) {
+      if (i >= 2) images.push_back(i);  // what the epilogue reads, behind the image and the weights
+    }
   }
-  std::vector<std::size_t> images;
-  if (problem.pass == ConvPass::backward_data || is_whole) images.push_back(0);
-  for (const std::size_t i : like_result(request, request.inputs)) {
-    if (i >= 2) images.push_back(i);  // what the epilogue reads, behind the image and the weights
-  }
-  return prepared_channels_last(request, std::move(kernel), images, kFirst);
+  PreparedKernel prepared = prepared_channels_last(request, std::move(kernel), images, results);
+  if (filters != nullptr) prepared.input_layouts[1] = filters;
+  return prepared;
 }
 
 extern const ConvImplementation kChannelsLastConv{.name = "channels-last",

@@ -9,9 +9,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "concord/opencl/conv/filters.hpp"
 #include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/gemm/arguments.hpp"
+#include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/blocking.hpp"
@@ -189,6 +191,33 @@ Stage fill_stage(Context& context, const ops::ConvSizes& s, const PhaseList& pha
           is_cpu ? std::array<std::size_t, 3>{0, 0, 0} : std::array<std::size_t, 3>{width, 1, 1}};
 }
 
+/// Which tap of the weights is tap i of a phase.
+std::uint32_t tap_of(const ops::ConvSizes& s, const Phase& phase, const PatchPart& taps, std::int64_t i) {
+  const PatchSizes at{i / taps.page, i % taps.page / taps.line, i % taps.line};
+  std::int64_t tap = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    tap = tap * kernel_of(s)[axis] + phase[axis].first_tap + at[axis] * phase[axis].tap_step;
+  }
+  return static_cast<std::uint32_t>(tap);
+}
+
+/// The stages, which use `bytes` of the workspace, and after them those of the products.
+std::unique_ptr<Kernel> with_products(Context& context, const ConvProblem& problem, std::span<const Gemm> products,
+                                      std::vector<StagedKernel::AnyStage> stages, std::size_t bytes) {
+  std::string name(problem.label);
+  std::int64_t most = 0;
+  for (const Gemm& gemm : products) {
+    const std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, problem.label);
+    const auto& more = dynamic_cast<const StagedKernel&>(*kernel).stages();
+    stages.insert(stages.end(), more.begin(), more.end());
+    bytes = std::max(bytes, kernel->workspace());
+    if (gemm.n * gemm.k > most) name = kernel->name();
+    most = std::max(most, gemm.n * gemm.k);
+  }
+  name += fmt::format(", {} phase{}", products.size(), products.size() == 1 ? "" : "s");
+  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
+}
+
 /// Whether what zeros cost in one product is more than what the further launches cost.
 bool is_faster(const Context& context, const ops::ConvSizes& s) {
   const std::int64_t a_launch = context.limits().is_cpu ? 1'000'000 : 50'000'000;  // products in the time of one
@@ -211,13 +240,9 @@ Polyphase conv_polyphase(const ops::ConvSizes& s) {
     if (s.taps() > 1) {
       gemm.a.buffer = workspace(size(begin) * sizeof(float));
       for (std::int64_t i = 0; i < taps_of(phase); ++i) {
-        const PatchSizes at{i / gemm.patch.k.page, i % gemm.patch.k.page / gemm.patch.k.line, i % gemm.patch.k.line};
-        std::int64_t tap = 0;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-          tap = tap * kernel_of(s)[axis] + phase[axis].first_tap + at[axis] * phase[axis].tap_step;
-        }
-        result.taps[size(tap)] = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(taps_of(phase)),
-                                  static_cast<std::uint32_t>(i), 0};
+        result.taps[tap_of(s, phase, gemm.patch.k, i)] = {static_cast<std::uint32_t>(begin),
+                                                          static_cast<std::uint32_t>(taps_of(phase)),
+                                                          static_cast<std::uint32_t>(i), 0};
       }
       begin += (gemm.batch * gemm.k * gemm.m + kAlignment - 1) / kAlignment * kAlignment;
     }
@@ -237,34 +262,47 @@ std::string_view conv_polyphase_refusal(const ops::ConvSizes& s) {
   return phases_of(s).products() <= kMostProducts ? kNoRefusal : "it has more than 16 phases";
 }
 
-std::unique_ptr<Kernel> prepare_polyphase(Context& context, const ConvProblem& problem, const EpilogueText& epilogue,
-                                          bool channels_last) {
+std::unique_ptr<Kernel> prepare_polyphase(Context& context, const ConvProblem& problem, const EpilogueText& epilogue) {
   const ops::ConvSizes& s = problem.sizes;
-  const Precision precision = problem.request.precision;
-  const Polyphase phases = conv_polyphase(s);
+  Polyphase phases = conv_polyphase(s);
   const PhaseList list = phases_of(s);
   std::vector<StagedKernel::AnyStage> stages;
   if (phases.packed_bytes > 0) stages.emplace_back(pack_stage(context, s, phases.taps));
-  if (list.leaves_places()) {
-    stages.emplace_back(channels_last ? fill_blocks_stage(context, s, precision, list, epilogue)
-                                      : fill_stage(context, s, list, epilogue));
+  if (list.leaves_places()) stages.emplace_back(fill_stage(context, s, list, epilogue));
+  for (Gemm& gemm : phases.products) {
+    gemm.epilogue = epilogue;
+    gemm.precision = problem.request.precision;
   }
-  std::size_t bytes = phases.packed_bytes;
-  std::string name(problem.label);
-  std::int64_t most = 0;
-  for (Gemm gemm : phases.products) {
+  return with_products(context, problem, phases.products, std::move(stages), phases.packed_bytes);
+}
+
+PolyphaseBlocks prepare_polyphase_blocks(Context& context, const ConvProblem& problem, const EpilogueText& epilogue) {
+  const ops::ConvSizes& s = problem.sizes;
+  const Precision precision = problem.request.precision;
+  const PhaseList list = phases_of(s);
+  std::vector<StagedKernel::AnyStage> stages;
+  if (list.leaves_places()) stages.emplace_back(fill_blocks_stage(context, s, precision, list, epilogue));
+  std::vector<Gemm> products;
+  std::vector<std::vector<std::uint32_t>> taps;
+  for (const Phase& phase : list.list()) {
+    Gemm gemm = product_of(s, phase);
     gemm.epilogue = epilogue;
     gemm.precision = precision;
-    gemm.b.is_channels_last = gemm.c.is_channels_last = channels_last;
-    const std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, problem.label);
-    const auto& more = dynamic_cast<const StagedKernel&>(*kernel).stages();
-    stages.insert(stages.end(), more.begin(), more.end());
-    bytes = std::max(bytes, kernel->workspace());
-    if (gemm.n * gemm.k > most) name = kernel->name();
-    most = std::max(most, gemm.n * gemm.k);
+    gemm.b.is_channels_last = gemm.c.is_channels_last = true;
+    taps.emplace_back();
+    // The copy engine walks forward over diff_dst, and so over the taps from the last to the first.
+    for (std::int64_t i = taps_of(phase); i-- > 0;) taps.back().push_back(tap_of(s, phase, gemm.patch.k, i));
+    products.push_back(std::move(gemm));
   }
-  name += fmt::format(", {} phase{}", phases.products.size(), phases.products.size() == 1 ? "" : "s");
-  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
+  const auto largest = std::ranges::max_element(products, {}, [](const Gemm& gemm) { return gemm.n * gemm.k; });
+  const std::int64_t padded = filter_channels(context, *largest);
+  const auto filters = backward_filters(s, storage_number(precision), padded, std::move(taps));
+  for (std::size_t p = 0; p < products.size(); ++p) {
+    products[p].a.buffer = blocks_of(input(1));
+    products[p].a.buffer.extra_bytes = filters->begin_of(p);
+    products[p].a.filter_channels = padded;
+  }
+  return {with_products(context, problem, products, std::move(stages), 0), filters};
 }
 
 extern const ConvImplementation kPolyphaseConv{

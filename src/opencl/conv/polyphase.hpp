@@ -26,6 +26,13 @@ struct Polyphase {
 [[nodiscard]] std::string_view conv_polyphase_refusal(const ops::ConvSizes& sizes);
 /// The data gradient by phases.
 [[nodiscard]] std::unique_ptr<Kernel> prepare_polyphase(Context& context, const ConvProblem& problem,
-                                                        const EpilogueText& epilogue, bool channels_last = false);
+                                                        const EpilogueText& epilogue);
+/// The same of images that lie channels-last, and the layout of its weights.
+struct PolyphaseBlocks {
+  std::unique_ptr<Kernel> kernel;
+  Layout filters;
+};
+[[nodiscard]] PolyphaseBlocks prepare_polyphase_blocks(Context& context, const ConvProblem& problem,
+                                                       const EpilogueText& epilogue);
 
 }  // namespace concord::opencl

@@ -6,6 +6,7 @@
 
 #include "concord/opencl/conv/channels_last.hpp"
 #include "concord/opencl/conv/conv.hpp"
+#include "concord/opencl/conv/filters.hpp"
 #include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/gemm/channels_last.hpp"
@@ -29,14 +30,8 @@ ops::ConvSizes unrolled(const ops::ConvSizes& s) {
   return u;
 }
 
-/// Places in the workspace: the image, then weights or their gradient.
-struct Places {
-  std::size_t weights, end;
-};
-Places places_of(const ops::ConvSizes& u) {
-  const std::size_t weights = aligned(u.n * u.c * u.src_plane() * 2);
-  return {weights, weights + aligned(u.o * u.c * u.taps() * 4)};
-}
+/// Bytes of the image, at the workspace's begin.
+std::size_t image_bytes(const ops::ConvSizes& u) { return aligned(u.n * u.c * u.src_plane() * 2); }
 
 Stage image_stage(Context& context, const ops::ConvSizes& s, const ops::ConvSizes& u, Precision precision) {
   const std::int64_t blocks = u.c / ChannelsLast::kBlock, items = s.n * s.h * s.ow * blocks;
@@ -53,32 +48,33 @@ Stage image_stage(Context& context, const ops::ConvSizes& s, const ops::ConvSize
   return stage;
 }
 
-Stage weights_stage(Context& context, const ops::ConvSizes& s, const ops::ConvSizes& u, Precision precision,
-                    std::string function, const BufferArgument& from, const BufferArgument& to, std::int64_t items) {
-  std::vector<Argument> arguments{from, to};
+/// From the gradient in the workspace, behind the image.
+Stage gradient_stage(Context& context, const ops::ConvSizes& s, const ops::ConvSizes& u, Precision precision) {
+  const std::int64_t items = s.o * s.c * s.taps();
+  std::vector<Argument> arguments{workspace(image_bytes(u)), output(0)};
   for (const std::int64_t value : {items, s.c, s.kh, s.kw, u.c}) arguments.emplace_back(count(value));
   Stage stage{context.program("conv/row_unrolled.cl", number_definitions(context, storage_number(precision))),
-              std::move(function), std::move(arguments)};
+              "conv_row_unrolled_gradient", std::move(arguments)};
   blocking_of(context.limits(), items, 1).apply(stage);
   return stage;
 }
 
-/// The product with what stands in the workspace, before the launches that fill it are known.
-Gemm forward_product(const ops::ConvSizes& u, const Places& places) {
+/// The product, before the launch that unrolls the image is known.
+Gemm forward_product(const ops::ConvSizes& u) {
   Gemm gemm = conv_forward_gemm(u);
-  gemm.a.buffer = workspace(places.weights);
+  gemm.a.buffer = blocks_of(input(1));
   gemm.b.buffer = workspace(0, 16);
   gemm.b.is_channels_last = gemm.c.is_channels_last = true;
-  gemm.before_bytes = places.end;
+  gemm.before_bytes = image_bytes(u);
   return gemm;
 }
 
-Gemm backward_weights_product(const ops::ConvSizes& u, const Places& places) {
+Gemm backward_weights_product(const ops::ConvSizes& u) {
   Gemm gemm = conv_backward_weights_gemm(u);
   gemm.b.buffer = workspace(0, 16);
   gemm.a.is_channels_last = gemm.b.is_channels_last = true;
-  gemm.c.buffer = workspace(places.weights);
-  gemm.before_bytes = places.end;
+  gemm.c.buffer = workspace(image_bytes(u));
+  gemm.before_bytes = image_bytes(u) + aligned(u.o * u.c * u.taps() * 4);
   return gemm;
 }
 
@@ -87,8 +83,7 @@ std::string_view row_unrolled_refusal(const Context& context, const ConvProblem&
   if (const std::string_view why = channels_last_refusal(context, problem); !why.empty()) return why;
   if (!has_few_channels(problem.sizes)) return "the image has too many channels, or a multiple of 8";
   const ops::ConvSizes u = unrolled(problem.sizes);
-  Gemm gemm =
-      problem.pass == ConvPass::forward ? forward_product(u, places_of(u)) : backward_weights_product(u, places_of(u));
+  Gemm gemm = problem.pass == ConvPass::forward ? forward_product(u) : backward_weights_product(u);
   gemm.precision = problem.request.precision;
   return tma_gemm().refusal(context, gemm);
 }
@@ -96,9 +91,9 @@ std::string_view row_unrolled_refusal(const Context& context, const ConvProblem&
 PreparedKernel prepare_row_unrolled(Context& context, const ConvProblem& problem) {
   const Precision precision = problem.request.precision;
   if (problem.pass == ConvPass::forward) {
-    Gemm gemm = row_unrolled_forward_gemm(context, problem.sizes, precision);
-    gemm.epilogue = channels_last_epilogue(problem);
-    return prepared_channels_last(problem, prepare_gemm(context, gemm, problem.label));
+    const Gemm gemm = row_unrolled_forward_gemm(context, problem.sizes, precision, channels_last_epilogue(problem));
+    const auto filters = row_unrolled_filters(problem.sizes, storage_number(precision), gemm.a.filter_channels);
+    return prepared_channels_last(problem, prepare_gemm(context, gemm, problem.label), filters);
   }
   const RowUnrolledGradient gradient = row_unrolled_backward_weights_gemm(context, problem.sizes, precision);
   const std::unique_ptr<Kernel> product = prepare_gemm(context, gradient.gemm, problem.label);
@@ -110,25 +105,23 @@ PreparedKernel prepare_row_unrolled(Context& context, const ConvProblem& problem
 
 }  // namespace
 
-Gemm row_unrolled_forward_gemm(Context& context, const ops::ConvSizes& s, Precision precision) {
+Gemm row_unrolled_forward_gemm(Context& context, const ops::ConvSizes& s, Precision precision,
+                               const EpilogueText& epilogue) {
   const ops::ConvSizes u = unrolled(s);
-  const Places places = places_of(u);
-  Gemm gemm = forward_product(u, places);
+  Gemm gemm = forward_product(u);
   gemm.precision = precision;
-  gemm.before = {image_stage(context, s, u, precision),
-                 weights_stage(context, s, u, precision, "conv_row_unrolled_weights", input(1),
-                               workspace(places.weights), u.o * u.c * u.taps())};
+  gemm.epilogue = epilogue;
+  gemm.before = {image_stage(context, s, u, precision)};
+  gemm.a.filter_channels = filter_channels(context, gemm);
   return gemm;
 }
 
 RowUnrolledGradient row_unrolled_backward_weights_gemm(Context& context, const ops::ConvSizes& s, Precision precision) {
   const ops::ConvSizes u = unrolled(s);
-  const Places places = places_of(u);
-  Gemm gemm = backward_weights_product(u, places);
+  Gemm gemm = backward_weights_product(u);
   gemm.precision = precision;
   gemm.before = {image_stage(context, s, u, precision)};
-  return {gemm, weights_stage(context, s, u, precision, "conv_row_unrolled_gradient", workspace(places.weights),
-                              output(0), s.o * s.c * s.taps())};
+  return {gemm, gradient_stage(context, s, u, precision)};
 }
 
 extern const ConvImplementation kRowUnrolledConv{.name = "row-unrolled",

@@ -7,8 +7,9 @@
 
 namespace concord::opencl {
 
-/// inputs src, weights.
-[[nodiscard]] Gemm row_unrolled_forward_gemm(Context& context, const ops::ConvSizes& sizes, Precision precision);
+/// Inputs src and row_unrolled_filters of Gemm::a.filter_channels.
+[[nodiscard]] Gemm row_unrolled_forward_gemm(Context& context, const ops::ConvSizes& sizes, Precision precision,
+                                             const EpilogueText& epilogue);
 /// The product of src and diff_dst, and the launch after it.
 struct RowUnrolledGradient {
   Gemm gemm;

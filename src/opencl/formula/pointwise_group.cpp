@@ -99,16 +99,10 @@ class GroupLaunch {
     for (std::size_t k = 0; k < op_.results(); ++k) {
       text += fmt::format("__global {0}* to{1}; ", stored_type(op_.member().types()[k]), k);
     }
-    return text + choice(0, count_);
+    return text + text_by_group(count_, [this](std::size_t member) { return member_text(member); });
   }
 
-  /// Finds the member by bisection: the number of comparisons is the logarithm of the members.
-  [[nodiscard]] std::string choice(std::size_t first, std::size_t end) const {
-    if (end - first > 1) {
-      const std::size_t middle = (first + end) / 2;
-      return fmt::format("if (group < m{}_end) {{ {}}} else {{ {}}} ", middle - 1, choice(first, middle),
-                         choice(middle, end));
-    }
+  [[nodiscard]] std::string member_text(std::size_t first) const {
     std::string text;
     for (std::size_t i = 0; i < op_.reach().size(); ++i) {
       const std::string name =

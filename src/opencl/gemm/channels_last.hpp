@@ -16,4 +16,8 @@ namespace concord::opencl {
 /// device is tma_gemm().device_refusal.
 [[nodiscard]] std::string_view storage_refusal(const Context& context, Precision precision);
 
+/// The channels of a tap, with padding, if the left operand of this product were filters (conv/filters.hpp): whole
+/// tiles of k, as deep as those of the kernel that prepare_gemm chooses.
+[[nodiscard]] std::int64_t filter_channels(Context& context, const Gemm& gemm);
+
 }  // namespace concord::opencl

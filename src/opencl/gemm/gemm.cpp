@@ -29,7 +29,7 @@ constexpr std::array<const GemmImplementation*, 11> kGemmImplementations{
 std::string_view cheap_refusal(const GemmImplementation& one, const Context& context, const Gemm& gemm) {
   if (!context.alternatives().is_enabled(std::string(alternative::kProduct) + std::string(one.name)))
     return "it is disabled";
-  if (gemm.has_channels_last() && !one.reads_channels_last) return "an operand or the result is channels-last";
+  if (gemm.has_channels_last() && !one.reads_channels_last) return "an operand or the result is channels-last, or filters";
   return one.refusal(context, gemm);
 }
 

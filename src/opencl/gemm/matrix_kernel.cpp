@@ -1,6 +1,7 @@
 // The sizes that matrix cores are for.
 #include "concord/opencl/gemm/matrix_kernel.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -15,10 +16,10 @@ bool is_for_matrix_cores(const Gemm& gemm) {
 }
 
 std::string_view matrix_cores_refusal(const Gemm& gemm) {
-  constexpr std::int64_t kLeast = 8;
+  const std::int64_t least = gemm.has_channels_last() ? 1 : 8;  // another kernel would need another layout
   if (gemm.a.is_patch) return "the left operand is patches of an image";
   if (gemm.largest > std::numeric_limits<std::int32_t>::max()) return "an operand has 2^31 elements or more";
-  if (gemm.m < kLeast || gemm.n < kLeast || gemm.k < kLeast) return "a size is below 8";
+  if (std::min({gemm.m, gemm.n, gemm.k}) < least) return "a size is too small";
   if (gemm.b.is_patch && !has_patch_tables(gemm)) return "the patches are too many for tables";
   return {};
 }

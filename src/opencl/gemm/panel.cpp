@@ -80,12 +80,12 @@ PanelCut panel_cut(const Context& context, const Gemm& gemm, const PanelShape& s
 
 std::unique_ptr<Kernel> prepare_panel_shape(Context& context, const Gemm& gemm, const PanelShape& shape,
                                             std::int64_t parts, std::string_view label) {
-  constexpr std::int64_t kDepth = 256, kUnit = 64;
+  constexpr std::int64_t kPanelDepth = 256, kUnit = 64;
   const Split split = parts == 1 ? Split{1, gemm.k} : split_of(gemm.k, parts, kUnit);
   const PanelCut cut = panel_cut(context, gemm, shape, split);
   Stage multiply{gemm_program(context, gemm, "gemm/panel.cl", split.parts == 1,
                               {fmt::format("WIDTH={}", shape.width), fmt::format("VECTORS={}", shape.vectors),
-                               fmt::format("ROWS={}", shape.rows), fmt::format("DEPTH={}", kDepth),
+                               fmt::format("ROWS={}", shape.rows), fmt::format("DEPTH={}", kPanelDepth),
                                fmt::format("PANELS={}", cut.panels)}),
                  "gemm_panel_multiply",
                  gemm_arguments(gemm, split.parts, split.length, {static_cast<std::uint32_t>(cut.m_part)}),

@@ -24,6 +24,11 @@ struct GemmLeft {
   bool is_patch = false;
   /// The operand is stored in Gemm::precision with rows inside: (k, row). Strides and blocks are then ignored.
   bool is_channels_last = false;
+  /// When not 0, the operand is stored in Gemm::precision as filters (conv/filters.hpp): (row, tap, channel), so many
+  /// channels a tap with the padding. Strides and blocks are then ignored.
+  std::int64_t filter_channels = 0;
+  /// Whether it is stored as the copy engine takes it.
+  [[nodiscard]] bool has_16_bits() const { return is_channels_last || filter_channels != 0; }
 };
 
 /// One value each for depth, rows and columns of an image.
@@ -90,10 +95,8 @@ struct Gemm {
 
   /// Whether an operand is the patches of a volume.
   [[nodiscard]] bool is_volume() const { return (a.is_patch || b.is_patch) && patch.is_volume(); }
-  /// Whether an operand or the result is in channels-last layout: only "tma" supports such problems.
-  [[nodiscard]] bool has_channels_last() const {
-    return a.is_channels_last || b.is_channels_last || c.is_channels_last;
-  }
+  /// Whether an operand or the result is in channels-last layout, or filters: only "tma" supports such problems.
+  [[nodiscard]] bool has_channels_last() const { return a.has_16_bits() || b.is_channels_last || c.is_channels_last; }
 };
 
 /// The fp32 product of contiguous matrices: A(m, k) stored by rows, or by columns where `a_along_k` is false; B(k, n)

@@ -103,12 +103,14 @@ std::unique_ptr<Kernel> resident_batch_norm(Context& context, const ChannelsLast
   if (by->parts > 1) definitions.emplace_back("PARTS_MEET");
   constexpr const char* kFile = "ops/batch_norm_resident.cl";
   std::vector<StagedKernel::AnyStage> stages;
-  stages.emplace_back(Stage{.program = context.program(kFile, definitions),
-                            .function = "batch_norm_resident_begin",
-                            .arguments = {meeting},
-                            .global = {size(by->columns * kPitch), 1, 1},
-                            .local = {size(kPitch), 1, 1},
-                            .once = true});
+  if (by->parts > 1) {
+    stages.emplace_back(Stage{.program = context.program(kFile, definitions),
+                              .function = "meetings_begin",
+                              .arguments = {meeting},
+                              .global = {size(by->columns * kPitch), 1, 1},
+                              .local = {size(kPitch), 1, 1},
+                              .once = true});
+  }
   stages.emplace_back(Stage{context.program_from(epilogue.text + kernel_source(kFile), definitions),
                             std::move(pass.function),
                             std::move(packed),

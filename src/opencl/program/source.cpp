@@ -1,6 +1,7 @@
 // Kernel sources with their includes resolved.
 #include "concord/opencl/program/source.hpp"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -21,6 +22,13 @@ std::string text_of(std::string_view name) {
     if (source.name == name) return std::string(source.text);
   }
   throw Error(fmt::format("no kernel source \"{}\" was embedded", name));
+}
+
+std::string text_of_members(std::size_t first, std::size_t end, const std::function<std::string(std::size_t)>& text) {
+  if (end - first == 1) return text(first);
+  const std::size_t middle = (first + end) / 2;
+  return fmt::format("if (group < m{}_end) {{ {}}} else {{ {}}} ", middle - 1, text_of_members(first, middle, text),
+                     text_of_members(middle, end, text));
 }
 
 /// The file that `line` includes, or empty.
@@ -55,6 +63,10 @@ std::string kernel_source(std::string_view name) {
   std::string out;
   append(name, seen, out);
   return out;
+}
+
+std::string text_by_group(std::size_t members, const std::function<std::string(std::size_t)>& text) {
+  return text_of_members(0, members, text);
 }
 
 void keep_source(const std::string& source, const std::string& options) {

@@ -169,7 +169,7 @@ TEST_CASE("the programs of kernels on images that lie channels-last are asked fo
     opencl::Context& context = context_of(device);
     const ops::ConvSizes first =
         ops::conv_sizes({8, 3, 224, 224}, {64, 3, 7, 7}, {.stride = {1, 2, 2}, .padding = {0, 3, 3}});
-    static_cast<void>(opencl::row_unrolled_forward_gemm(context, first, Precision::bf16));
+    static_cast<void>(opencl::row_unrolled_forward_gemm(context, first, Precision::bf16, {}));
     static_cast<void>(opencl::row_unrolled_backward_weights_gemm(context, first, Precision::bf16));
     opencl::Gemm product = opencl::dense_gemm(256, 512, 2048);
     product.precision = Precision::bf16;

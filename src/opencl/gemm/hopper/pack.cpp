@@ -287,9 +287,9 @@ PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, co
                               tile(box.columns)};
   const PlanePlace right_place{sizes.right / packer.block(), workspace(size(right), 16),
                                further(maps, sizeof(TensorMap)), right_scales, tile(box.rows)};
-  // A channels-last operand needs no packing. The stage of the other operand writes its map.
+  // An operand that is channels-last or filters needs no packing. The stage of the other operand writes its map.
   if (gemm.b.is_channels_last) packer.describe({right_maps(packer, gemm, form, box), gemm.b.buffer, right_place.map});
-  if (gemm.a.is_channels_last) {
+  if (gemm.a.has_16_bits()) {
     const Described operand{left_maps(packer, gemm, form, box), gemm.a.buffer, left_place.map};
     if (gemm.b.is_channels_last) {
       gemm.before.push_back(packer.described(operand));

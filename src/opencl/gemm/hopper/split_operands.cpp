@@ -85,7 +85,7 @@ PlaneSizes sizes_of_both(const Gemm& gemm, const PlaneForm& form, const PlaneBox
 
 PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
   const PlaneSizes both = sizes_of_both(gemm, form, box);
-  return {gemm.b.is_channels_last ? 0 : both.right, gemm.a.is_channels_last ? 0 : both.left};
+  return {gemm.b.is_channels_last ? 0 : both.right, gemm.a.has_16_bits() ? 0 : both.left};
 }
 
 PlaneNumbers plane_numbers(const Gemm& gemm) {
@@ -127,7 +127,8 @@ PlaneForm plane_form(const Gemm& gemm, std::int64_t tile_k) {
   if (kind == PlaneForm::Kind::matrix) return {kind, gemm.n, divide_up(gemm.k, tile_k), 1, 1, 1, gemm.k};
   const ImageWalk walk(gemm);
   if (kind == PlaneForm::Kind::image) {
-    const std::int64_t tiles = divide_up(walk.channels(), tile_k);
+    const bool are_filters = gemm.a.filter_channels != 0;
+    const std::int64_t tiles = are_filters ? gemm.a.filter_channels / tile_k : divide_up(walk.channels(), tile_k);
     return {kind, gemm.n, walk.taps() * tiles, tiles, walk.images(), walk.taps(), walk.channels()};
   }
   const std::int64_t blocks = divide_up(walk.channels(), kChannelBlock);

@@ -64,7 +64,8 @@ struct PlaneBox {
   std::int64_t rows, columns, row_bytes;
 };
 
-/// Elements of a plane of each operand, padding included; 0 for a channels-last operand, which is not packed.
+/// Elements of a plane of each operand, padding included; 0 for an operand that is channels-last or filters, which is
+/// not packed here.
 struct PlaneSizes {
   std::int64_t right, left;
 };

@@ -7,12 +7,14 @@
 #include <cmath>
 
 #include "concord/opencl/gemm/arguments.hpp"
+#include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/gemm/hopper/pack.hpp"
 #include "concord/opencl/gemm/implementation.hpp"
 #include "concord/opencl/gemm/matrix_check.hpp"
 #include "concord/opencl/gemm/matrix_kernel.hpp"
 #include "concord/opencl/gemm/operands.hpp"
 #include "concord/opencl/gemm/plan.hpp"
+#include "concord/opencl/gemm/tuning/table.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 
 namespace concord::opencl {
@@ -43,6 +45,11 @@ constexpr std::array<TmaTile, 4> kImageProduct{{{256, 128, 4, 16, 1, 0, 810, 3.5
                                                 {128, 128, 6, 32, 1, 0, 610, 1.25},
                                                 {64, 128, 4, 16, 2, 0, 420, 1.25},
                                                 {64, 64, 6, 32, 2, 0, 420, 1.25}}};
+
+/// Whether filters, if the left operand is any, are padded to whole tiles of this depth.
+bool suits_filters(const Gemm& gemm, const TmaTile& tile) {
+  return gemm.a.filter_channels % tile.depth(plane_numbers(gemm)) == 0;
+}
 
 std::span<const TmaTile> tiles_of(const Gemm& gemm) {
   switch (plane_numbers(gemm).products) {
@@ -109,18 +116,26 @@ TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile)
 TmaPlan tma_plan(const Context& context, const Gemm& gemm) {
   TmaPlan best{};
   for (const TmaTile& tile : tiles_of(gemm)) {
+    if (!suits_filters(gemm, tile)) continue;
     const TmaPlan plan = plan_with(context, gemm, tile);
     if (best.seconds == 0 || plan.seconds < best.seconds) best = plan;
   }
   return best;
 }
 
-/// The plan with k in `parts` parts or slightly fewer; nothing where k is too short.
+/// The plan with k in `parts` parts or slightly fewer; nothing where k is too short or the tile does not suit.
 std::optional<TmaPlan> cut_plan(const Gemm& gemm, const TmaTile& tile, std::int64_t parts) {
+  if (!suits_filters(gemm, tile)) return std::nullopt;
   const std::int64_t tiles_k = plane_form(gemm, tile.depth(plane_numbers(gemm))).tiles_k;
   if (parts < 1 || parts > tiles_k) return std::nullopt;
   const std::int64_t part_tiles = divide_up(tiles_k, parts);
   return TmaPlan{tile, divide_up(tiles_k, part_tiles), part_tiles, 0};
+}
+
+/// Whether the launch that makes the parts of k adds them up, too. Its groups wait for each other, so all must be on
+/// the device at once, also beside a kernel that waits for another device.
+bool joins_parts(const Context& context, const TmaPlan& plan, std::int64_t works) {
+  return plan.parts > 1 && works < context.limits().compute_units;
 }
 
 std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const TmaPlan& plan, std::string_view label) {
@@ -141,6 +156,10 @@ std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const T
   extra.insert(extra.end(), planes.scales.begin(), planes.scales.end());
   const RightOperand right = right_operand(context, gemm);
   extra.insert(extra.end(), right.arguments.begin(), right.arguments.end());
+  const bool joins = joins_parts(context, plan, works);
+  const std::int64_t meetings = tiles_r * tiles_q * gemm.batch;
+  const KeptArgument meeting = kept(size(meetings) * sizeof(std::uint32_t));
+  if (joins) extra.insert(extra.end(), {workspace(packed.before_bytes), meeting, count(plan.parts)});
 
   constexpr std::int64_t kThreads = TmaTile::kWarpgroups * 128 + 32;
   const std::int64_t groups = std::min(works, tile.resident * std::int64_t{context.limits().compute_units});
@@ -149,14 +168,25 @@ std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const T
       fmt::format("TILE_Q={}", tile.q),      fmt::format("ROW_BYTES={}", tile.row_bytes),
       fmt::format("STAGES={}", tile.stages), fmt::format("STAGED_Q={}", tile.staged_q)};
   definitions.insert(definitions.end(), numbers.definitions.begin(), numbers.definitions.end());
-  Stage multiply{gemm_program(context, packed, "gemm/hopper/tma.cl", plan.parts == 1, std::move(definitions)),
+  if (joins) definitions.emplace_back("JOINED");
+  const bool finishes = plan.parts == 1 || joins;
+  Stage multiply{gemm_program(context, packed, "gemm/hopper/tma.cl", finishes, std::move(definitions)),
                  "gemm_tma_multiply",
-                 gemm_arguments(packed, plan.parts, gemm.k, extra),
+                 gemm_arguments(packed, finishes ? 1 : plan.parts, gemm.k, extra),
                  {size(groups * kThreads), 1, 1},
                  {size(kThreads), 1, 1}};
-  return gemm_staged(context, packed,
-                     fmt::format("{} tma {}x{}{}", label, tile.q, TmaTile::kTmaRows, gemm.is_scaled ? " scaled" : ""),
-                     std::move(multiply), plan.parts);
+  std::string name = fmt::format("{} tma {}x{}{}", label, tile.q, TmaTile::kTmaRows, gemm.is_scaled ? " scaled" : "");
+  if (!joins) return gemm_staged(context, packed, std::move(name), std::move(multiply), plan.parts);
+  std::vector<StagedKernel::AnyStage> stages(packed.before.begin(), packed.before.end());
+  stages.emplace_back(Stage{.program = multiply.program,
+                            .function = "meetings_begin",
+                            .arguments = {meeting},
+                            .global = {size(meetings), 1, 1},
+                            .once = true});
+  stages.emplace_back(std::move(multiply));
+  name += fmt::format(", k in {} joined", plan.parts);
+  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages),
+                                        gemm_workspace(packed, plan.parts));
 }
 
 /// The kernel for the problem, or for its slices one after the other, each with the plan of `plan`.
@@ -249,6 +279,16 @@ std::unique_ptr<Kernel> prepare_scaled_tiling(Context& context, const Gemm& gemm
 }
 
 }  // namespace
+
+std::int64_t filter_channels(Context& context, const Gemm& gemm) {
+  std::optional<GemmChoice> tuned;
+  if (Tuning* const tuning = context.tuning()) tuned = tuning->known(gemm);
+  const std::span<const TmaTile> tiles = tiles_of(gemm);
+  const auto chosen =
+      tuned && tuned->tiling ? std::ranges::find(tiles, tuned->tiling->tile, &TmaTile::name) : tiles.end();
+  const TmaTile& tile = chosen != tiles.end() ? *chosen : tma_plan(context, gemm).tile;
+  return round_up(ImageWalk(gemm).channels(), tile.depth(plane_numbers(gemm)));
+}
 
 extern const GemmImplementation kTmaGemm{.name = "tma",
                                          .is_alternative_of = is_hopper,

@@ -121,6 +121,10 @@ void Tuning::add(const std::filesystem::path& file) {
 
 std::optional<GemmChoice> Tuning::choice_of(const Gemm& gemm) {
   if (listener) listener(gemm);
+  return known(gemm);
+}
+
+std::optional<GemmChoice> Tuning::known(const Gemm& gemm) {
   if (entries().empty() && of_other_drivers_.empty()) return std::nullopt;
   const std::string key = tuning_key(gemm);
   for (const TuningEntries* const list : {&*entries_, &of_other_drivers_}) {

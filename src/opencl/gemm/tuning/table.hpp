@@ -74,6 +74,8 @@ class Tuning {
   /// there is none with this driver. The first call reads the files of the device; it logs a warning that names a
   /// damaged file, and ignores that file.
   [[nodiscard]] std::optional<GemmChoice> choice_of(const Gemm& gemm);
+  /// The same, but the listener does not hear of it.
+  [[nodiscard]] std::optional<GemmChoice> known(const Gemm& gemm);
   /// Whether there is a measurement with this driver.
   [[nodiscard]] bool knows(std::string_view key) { return entries().contains(key); }
 

@@ -39,6 +39,7 @@ std::int64_t reach(std::int64_t count, std::int64_t stride, std::int64_t block, 
 std::int64_t left_elements(const Gemm& g) {
   if (g.a.is_patch) return g.largest;
   if (g.a.is_channels_last) return g.m * g.k;
+  if (g.a.filter_channels != 0) return g.m * g.patch.k.block * g.a.filter_channels;
   return (g.batch - 1) * g.a.batch + (g.m - 1) * g.a.row + reach(g.k, g.a.k, g.a.block, g.a.outer);
 }
 
@@ -94,7 +95,7 @@ std::vector<InputNeed> input_needs(const Gemm& gemm) {
     for_each_argument(stage.arguments, [&](const Argument& argument) { need(argument, gemm.largest, -1, 1); });
   }
   InputNeed* const left = need(gemm.a.buffer, left_elements(gemm), -1, 1);
-  if (left != nullptr && gemm.a.is_channels_last) left->number = storage_number(gemm.precision);
+  if (left != nullptr && gemm.a.has_16_bits()) left->number = storage_number(gemm.precision);
   InputNeed* const right = need(gemm.b.buffer, right_elements(gemm), -factor, factor);
   if (right != nullptr && gemm.b.is_channels_last) right->number = storage_number(gemm.precision);
   return needs;
