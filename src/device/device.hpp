@@ -168,6 +168,7 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Prepares a kernel that copies a tensor from one layout into another. It has one input and one output.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                                 const Layout& to) = 0;
+  /// A tensor of this spec, and the layouts that it has and gets.
   struct Reorder {
     TensorSpec spec;
     Layout from, to;

@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/launch/constant_table.hpp"
 #include "concord/opencl/launch/sizes.hpp"
-#include "concord/opencl/launch/strides.hpp"
 #include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {

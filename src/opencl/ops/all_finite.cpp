@@ -15,25 +15,20 @@
 namespace concord::opencl {
 namespace {
 
-/// Finds the member by bisection: the number of comparisons is the logarithm of the members.
-std::string choice(std::size_t first, std::size_t end) {
-  if (end - first > 1) {
-    const std::size_t middle = (first + end) / 2;
-    return fmt::format("if (group < end{}) {{ {}}} else {{ {}}} ", middle - 1, choice(first, middle),
-                       choice(middle, end));
-  }
-  return fmt::format("src = src{0} + src{0}_offset; n = n{0}; begin = {1}; ", first,
-                     first == 0 ? "0" : fmt::format("end{}", first - 1));
+/// MEMBER of one member.
+std::string member_text(std::size_t member) {
+  return fmt::format("src = src{0} + src{0}_offset; n = n{0}; begin = {1}; ", member,
+                     member == 0 ? "0" : fmt::format("m{}_end", member - 1));
 }
 
 std::string text_for(std::size_t members) {
   std::string memories, numbers;
   for (std::size_t m = 0; m < members; ++m) {
     memories += fmt::format("{}__global const uint* src{}", m == 0 ? "" : ", ", m);
-    numbers += fmt::format("NUMBER(ulong, src{0}_offset) NUMBER(ulong, n{0}) NUMBER(uint, end{0}) ", m);
+    numbers += fmt::format("NUMBER(ulong, src{0}_offset) NUMBER(ulong, n{0}) NUMBER(uint, m{0}_end) ", m);
   }
   return fmt::format("#define MEMBERS {}\n#define MEMBER_NUMBERS(NUMBER) {}\n#define MEMBER {}\n", memories, numbers,
-                     choice(0, members)) +
+                     text_by_group(members, member_text)) +
          kernel_source("ops/all_finite.cl");
 }
 
