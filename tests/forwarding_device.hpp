@@ -51,6 +51,11 @@ class ForwardingDevice : public Device {
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorders(std::span<const Reorder> reorders) override {
     return device_->prepare_reorders(reorders);
   }
+  [[nodiscard]] bool has_joined_operators() const override { return device_->has_joined_operators(); }
+  [[nodiscard]] bool groups_sum(const KernelRequest& sum) const override { return device_->groups_sum(sum); }
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> sums) override {
+    return device_->prepare_sums(sums);
+  }
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision precision) const override {

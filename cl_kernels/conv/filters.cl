@@ -17,10 +17,34 @@
 #define WIDE (BLOCKS * BLOCK_CHANNELS)
 #define MOST_TAPS 9
 #define PITCH (WIDE / 2 + 1)  // pairs of numbers of a tap of a line: neighbours meet different banks
-#define AT_ONCE 8
-#define EACH_AT_ONCE(k) _Pragma("unroll") for (uint k = 0; k < AT_ONCE; ++k)
+#define STAGED (LINES * WIDE / THREADS)  // numbers of a tap that an item stages
 
 typedef struct { FILTER_NUMBERS(NUMBER_MEMBER) } filter_numbers;
+
+// The taps of the group's numbers into local memory, as halves. Neighbouring items read neighbours: taps of a number, then
+// those of the next number or line, whichever is nearer. An item reads STAGED·taps_at_once at once. Constant numbers of
+// taps spare divisions.
+static inline __attribute__((always_inline)) void stage(__local ushort *halves, __global const float *from, const uint taps,
+                                                        const uint taps_at_once, uint line_stride, uint run_stride,
+                                                        uint last_line, uint last_number) {
+  const bool are_lines_near = line_stride < run_stride;
+  for (uint first = (uint)get_local_id(0); first < LINES * WIDE * taps; first += STAGED * taps_at_once * THREADS) {
+    float values[STAGED * MOST_TAPS];
+    uint to_half[STAGED * MOST_TAPS];
+    _Pragma("unroll") for (uint k = 0; k < STAGED * taps_at_once; ++k) {
+      const uint i = first + k * THREADS, near = i / taps, tap = i - near * taps;
+      const uint line = are_lines_near ? near % LINES : near / WIDE;
+      const uint number = are_lines_near ? near / LINES : near % WIDE;
+      const float value = from[min(line, last_line) * line_stride + min(number, last_number) * run_stride + tap];
+      values[k] = number <= last_number ? value : 0.0f;
+      to_half[k] = (line * taps + tap) * (2 * PITCH) + number;
+    }
+    _Pragma("unroll") for (uint k = 0; k < STAGED * taps_at_once; ++k) halves[to_half[k]] = (ushort)pair_of(values[k], 0.0f);
+  }
+}
+#define STAGE(taps, taps_at_once) \
+  stage((__local ushort *)tile, part, taps, taps_at_once, line_stride, run_stride, lines - 1 - first_line, \
+        numbers_of_tap - 1 - first_number)
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void filters_pack(
     FILTER_OPERANDS, __global const uint4 *restrict slots, const filter_numbers numbers) {
@@ -32,23 +56,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void filters_pack(
   const uint first_line = place / across * LINES, first_block = place % across * BLOCKS;
   const uint first_number = first_block * BLOCK_CHANNELS, works = LINES * BLOCKS * (end_slot - first_slot);
   if (taps != 0) {
-    // Neighbouring items read neighbours: taps of a number, then those of the next number or line, whichever is nearer.
-    __local ushort *const halves = (__local ushort *)tile;
-    const bool are_lines_near = line_stride < run_stride;
-    for (uint first = t; first < LINES * WIDE * taps; first += AT_ONCE * THREADS) {
-      float values[AT_ONCE];
-      uint to_half[AT_ONCE];
-      EACH_AT_ONCE(k) {
-        const uint i = min(first + k * THREADS, LINES * WIDE * taps - 1), near = i / taps, tap = i - near * taps;
-        const uint line = are_lines_near ? near % LINES : near / WIDE;
-        const uint number = are_lines_near ? near / LINES : near % WIDE;
-        const bool is_number = first_number + number < numbers_of_tap;
-        const float value = from[(ulong)min(first_line + line, lines - 1) * line_stride +
-                                 (ulong)min(first_number + number, numbers_of_tap - 1) * run_stride + tap];
-        values[k] = is_number ? value : 0.0f;
-        to_half[k] = (line * taps + tap) * (2 * PITCH) + number;
-      }
-      EACH_AT_ONCE(k) halves[to_half[k]] = (ushort)pair_of(values[k], 0.0f);
+    __global const float *const part = from + (ulong)first_line * line_stride + (ulong)first_number * run_stride;
+    if (taps == 9) {
+      STAGE(9, 3);
+    } else if (taps == 1) {
+      STAGE(1, 1);
+    } else {
+      STAGE(taps, 1);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }

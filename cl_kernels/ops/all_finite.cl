@@ -5,19 +5,27 @@
 //   CHUNK               elements that a work-group reads; LOCAL its items
 // Each of the `total` work-groups of all launches adds to the word `progress` once: 1 to the low half, which counts the
 // groups, and 1 to the high half where the group has met a bad value. The group that completes the count writes dst and
-// sets the word to 0, which it is between runs. 4 bytes an element.
+// sets the word to 0, which it is between runs. 4 bytes an element. The text in front may give WITH_NUMBERS, statements
+// of that group which read `finite`, and the memories that they use and the offsets of these, MEMORIES and OFFSETS.
 #include "shared/numbers.h"
+
+#ifndef WITH_NUMBERS
+#define WITH_NUMBERS
+#define MEMORIES
+#define OFFSETS(NUMBER)
+#endif
 
 #define IS_BAD(bits) (((bits) & 0x7fffffffu) >= 0x7f800000u)
 
 #define ALL_FINITE_NUMBERS(NUMBER) \
-  MEMBER_NUMBERS(NUMBER) NUMBER(ulong, progress_offset) NUMBER(ulong, dst_offset) NUMBER(uint, total)
+  MEMBER_NUMBERS(NUMBER) NUMBER(ulong, progress_offset) NUMBER(ulong, dst_offset) OFFSETS(NUMBER) NUMBER(uint, total)
 typedef struct { ALL_FINITE_NUMBERS(NUMBER_MEMBER) } all_finite_numbers;
 
 __kernel void all_finite_begin(__global uint *progress, ulong progress_offset) { progress[progress_offset] = 0; }
 
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void all_finite_groups(
-    MEMBERS, volatile __global uint* progress, __global float* restrict dst, const all_finite_numbers numbers) {
+    MEMBERS, volatile __global uint* progress, __global float* restrict dst MEMORIES,
+    const all_finite_numbers numbers) {
   ALL_FINITE_NUMBERS(NUMBER_CONSTANT)
   const uint group = (uint)get_group_id(0);
   __global const uint* src;
@@ -40,6 +48,8 @@ __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void all_finite_grou
 #endif
   const uint own = bad << 16 | 1u, now = atomic_add(progress + progress_offset, own) + own;
   if ((now & 0xffffu) != total) return;
-  dst[dst_offset] = now >> 16 ? 0.0f : 1.0f;
+  const float finite = now >> 16 ? 0.0f : 1.0f;
+  dst[dst_offset] = finite;
+  WITH_NUMBERS
   atomic_xchg(progress + progress_offset, 0u);
 }

@@ -24,7 +24,7 @@ static inline void batch_norm_middle(float *middle, float *least, float *largest
     least[e] = INFINITY;
     largest[e] = -INFINITY;
   }
-  EACH_TURN(k) {
+  _Pragma("unroll") for (uint k = 0; k < 4; ++k) {
     float values[BLOCK_CHANNELS];
     read_block(values, src[(ulong)min(begin + k, end - 1) * blocks + block]);
     EACH_CHANNEL(e) {

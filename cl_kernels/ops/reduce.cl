@@ -27,14 +27,12 @@
 #define WIDTH 16
 #define TERMS 8  // of a chain before it is joined
 
-// Joins what a chain has reduced to `value`. Sums keep the roundings of this in `low`, which is nothing to add where the
-// sum is infinite.
+// Joins what a chain has reduced to `value`. Sums keep the roundings of this in `low`.
 #define JOIN_SUM(type, value, low, chain) ADD_EXACTLY(type, value, low, chain)
 #define JOIN_PRODUCT(type, value, low, chain) value = COMBINE_PRODUCT(value, chain)
 #define JOIN_MAXIMUM(type, value, low, chain) value = COMBINE_MAXIMUM(value, chain)
 #define JOIN_MINIMUM(type, value, low, chain) value = COMBINE_MINIMUM(value, chain)
 #define JOIN CONCAT(JOIN_, KIND)
-#define WITH_LOW(value, low) ((low) == (low) ? (value) + (low) : (value))
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
     __global const read_t *restrict src, __global float *restrict dst, const lanes_numbers numbers EPILOGUE_PARAMETERS) {

@@ -1,12 +1,12 @@
 // The sum of each channel of images that lie channels-last: of every part of the rows, then of the parts. With JOINED, on
 // NVIDIA GPUs, one launch does both: the group that is the last one to write sums of its channels adds them up, in
 // order. The text in front may give src a prologue (block_prologue). `written` counts the groups of every column of
-// groups; it is 0 between launches.
+// groups; it is 0 between launches. The first `results` channels have a result; those behind them are padding.
 #include "shared/channels_last_rows.h"
 #include "shared/prologue_block.h"
 
 #ifdef JOINED
-#define JOINED_PARAMETERS , __global uint *written, ulong written_offset, __global float *dst, ulong dst_offset
+#define JOINED_PARAMETERS , __global uint *written, ulong written_offset, __global float *dst, ulong dst_offset, uint results
 #define AT_ONCE 8
 #define EACH_PART(i) _Pragma("unroll") for (uint i = 0; i < AT_ONCE; ++i)
 #define EACH_OF_FOUR(e) _Pragma("unroll") for (uint e = 0; e < 4; ++e)
@@ -75,7 +75,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
   EACH_OF_FOUR(e) scratch[(number * wide + item % wide) * 4 + e] = total[e];
   barrier(CLK_LOCAL_MEM_FENCE);
   const uint channel_of_item = first_block * BLOCK_CHANNELS + item;
-  if (item >= 4 * wide || channel_of_item >= channels) return;
+  if (item >= 4 * wide || channel_of_item >= results) return;
   float all = 0.0f;
   for (uint h = 0; h < high; ++h) all += scratch[h * wide * 4 + item];
   dst[dst_offset + channel_of_item] = all;
@@ -87,7 +87,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
 #define HIGH (THREADS / WIDE)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums_join(
     __global const float *restrict sums, ulong sums_offset, __global float *restrict dst, ulong dst_offset,
-    uint channels, uint parts) {
+    uint channels, uint results, uint parts) {
   __local float scratch[THREADS];
   const uint item = (uint)get_local_id(0), first = item / WIDE;
   const uint channel = (uint)get_group_id(0) * WIDE + item % WIDE;
@@ -96,7 +96,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums_
   for (uint p = first; p < parts; p += HIGH) own += sums[(ulong)p * channels];
   scratch[item] = own;
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (first > 0 || channel >= channels) return;
+  if (first > 0 || channel >= results) return;
   for (uint h = 1; h < HIGH; ++h) own += scratch[h * WIDE + item];
   dst[dst_offset + channel] = own;
 }

@@ -21,5 +21,7 @@
     low += ((high) - (next_ - part_)) + ((value) - part_);            \
     high = next_;                                                     \
   } while (0)
+// The sum with what its roundings have left, which is nothing to add where the sum is infinite.
+#define WITH_LOW(value, low) ((low) == (low) ? (value) + (low) : (value))
 
 #endif

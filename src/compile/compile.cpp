@@ -169,7 +169,7 @@ Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device&
   Lowered lowered = lower_section(graph, section, options.retain == Retain::all);
   if (options.part == RunPart::before_exchange) hurry_updates(lowered);
   if (options.fuse && options.retain != Retain::all) {
-    fuse(lowered, device, options.precision);
+    fuse(lowered, device, options.precision, !section.before_pause.empty());
     // What the ranks exchange goes on its way in parts, none of which may wait for all others.
     constexpr std::size_t kMostApart = std::size_t{8} << 20;
     group_updates(lowered, options.part == RunPart::before_exchange ? kMostApart : SIZE_MAX, options.late);
@@ -180,6 +180,14 @@ Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device&
     }
   }
   return lowered;
+}
+
+void group_launches(Lowered& program, Device& device, const Section& section, const CompileOptions& options) {
+  find_invariants(program, options.late);
+  if (options.memory_budget > 0) return;  // what can be made again is not kept for the whole run
+  group_reorders(program, device, options.late);
+  // What ranks exchange, and what a pause waits for, does not wait for other sums.
+  if (options.part == RunPart::whole && section.before_pause.empty()) group_sums(program, device, options.precision);
 }
 
 void choose_layouts(Lowered& program, Device& device, Precision precision, bool retains_all) {
@@ -252,11 +260,7 @@ std::unique_ptr<ProgramImpl> compiled(const Graph& graph, const Section& section
     const timeline::Span kernels("prepare kernels");
     choose_layouts(program->lowered, variables->device(), options.precision, program->retains_all);
   }
-  if (!program->retains_all) {
-    find_invariants(program->lowered, options.late);
-    // With a budget, what can be made again is not kept for the whole run.
-    if (options.memory_budget == 0) group_reorders(program->lowered, variables->device(), options.late);
-  }
+  if (!program->retains_all) group_launches(program->lowered, variables->device(), section, options);
   if (options.memory_budget > 0) {
     const timeline::Span recomputation("recompute");
     recompute(program->lowered, options.memory_budget, variables->device().info());

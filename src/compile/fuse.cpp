@@ -273,8 +273,10 @@ void merge_prologues(Lowered& program, const Device& device, Precision precision
 
 }  // namespace
 
-void fuse(Lowered& program, const Device& device, Precision precision) {
+void fuse(Lowered& program, const Device& device, Precision precision, bool pauses) {
   merge_chains(program);
+  if (!pauses) join_loss_gradients(program, device);
+  join_finite_numbers(program, device);
   move_before_reshapes(program, device, precision);
   merge_epilogues(program, device, precision);
   merge_prologues(program, device, precision);

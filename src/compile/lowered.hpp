@@ -101,10 +101,19 @@ using LateVariables = std::vector<std::vector<std::string>>;
 /// the sets must be there before it; 0 for those that need none. After lower.
 std::vector<std::size_t> put_late_last(Lowered& program, const LateVariables& late);
 
-/// Merges chains of pointwise operators of one shape, then pointwise operators into the epilogue of the operator
-/// before them, then into the prologue of the operator behind them, where `device` supports it. A value that is kept,
-/// assigned or read twice stays.
-void fuse(Lowered& program, const Device& device, Precision precision = Precision::fp32);
+/// Makes one node of each cross-entropy and the formula of its logits' gradient (ops::CrossEntropyWithGradient), where
+/// nothing that the formula reads waits for the loss and `device` has a kernel for it. A part of fuse.
+void join_loss_gradients(Lowered& program, const Device& device);
+
+/// Makes one node of the check whether gradients are finite and the formulas of single numbers that wait for it
+/// (ops::AllFiniteWithNumbers), where `device` has a kernel for it. A part of fuse.
+void join_finite_numbers(Lowered& program, const Device& device);
+
+/// Merges chains of pointwise operators of one shape, what join_loss_gradients and join_finite_numbers join, then
+/// pointwise operators into the epilogue of the operator before them, then into the prologue of the operator behind
+/// them, where `device` supports it. A value that is kept, assigned or read twice stays. In a program that pauses,
+/// losses stay apart from gradients, whose operands may be written during the pause.
+void fuse(Lowered& program, const Device& device, Precision precision = Precision::fp32, bool pauses = false);
 
 /// Makes one operator of equal pointwise operators that do nothing but give variables new values: the updates of many
 /// parameters. A group runs where its last member stood. An update that something reads joins no later ones, and the
@@ -137,5 +146,10 @@ void find_invariants(Lowered& program, const LateVariables& late = {});
 /// device has a kernel for that, and another one of those that are invariant. It runs where the first of them stood, so
 /// that all of the results are in memory from there on. After find_invariants.
 void group_reorders(Lowered& program, Device& device, const LateVariables& late = {});
+
+/// Makes one node of sums whose results nothing reads for a while, such as a mean loss and the gradients of biases,
+/// where the device groups them. It runs where the last of them stood. What the others read waits for it, so that is
+/// little. After find_invariants.
+void group_sums(Lowered& program, Device& device, Precision precision);
 
 }  // namespace concord

@@ -16,13 +16,11 @@ namespace concord {
 MemoryNeed memory_need(const Graph& graph, std::span<const Value> outputs, const Variables& variables,
                        MemoryDetail detail, const CompileOptions& options) {
   Device& device = variables.device();
-  Lowered lowered = lower_and_fuse(graph, section_of(graph, outputs, options), device, options);
+  const Section section = section_of(graph, outputs, options);
+  Lowered lowered = lower_and_fuse(graph, section, device, options);
   const bool retains_all = options.retain != Retain::outputs;
   if (detail == MemoryDetail::kernels) choose_layouts(lowered, device, options.precision, retains_all);
-  if (!retains_all && detail == MemoryDetail::kernels) {
-    find_invariants(lowered, options.late);
-    if (options.memory_budget == 0) group_reorders(lowered, device, options.late);
-  }
+  if (!retains_all && detail == MemoryDetail::kernels) group_launches(lowered, device, section, options);
   if (options.memory_budget > 0) recompute(lowered, options.memory_budget, device.info());
   const MemoryPlan plan = plan_memory(lowered, retains_all);
   const Arena arena = place(lowered, plan, device.info());

@@ -11,8 +11,10 @@
 #include "concord/core/timeline_label.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
+#include "concord/ops/loss_gradient.hpp"
 #include "concord/ops/pointwise_group.hpp"
 #include "concord/ops/softmax.hpp"
+#include "concord/ops/sum_group.hpp"
 
 namespace concord {
 namespace {
@@ -35,7 +37,8 @@ ValueRange range_of(std::string name, const Tensor& tensor) {
 /// How many rows the indices of an operator may name, which gives NaN for others; 0 of an operator without indices.
 std::int64_t index_limit(const Operator& op, const Shape& src) {
   if (dynamic_cast<const ops::Gather*>(&op) != nullptr) return src[0];
-  if (dynamic_cast<const ops::CrossEntropy*>(&op) != nullptr) return src[1];
+  const bool is_joined = dynamic_cast<const ops::CrossEntropyWithGradient*>(&op) != nullptr;
+  if (is_joined || dynamic_cast<const ops::CrossEntropy*>(&op) != nullptr) return src[1];
   if (const auto* along = dynamic_cast<const ops::GatherAlong*>(&op)) return src.dims()[along->axis()];
   return 0;
 }
@@ -107,7 +110,8 @@ std::string NonFiniteReport::str() const {
 std::string ProgramImpl::shapes(const LoweredNode& node) const {
   const auto list = [&](const std::vector<ValueId>& ids) {
     // A group of updates or reorders has hundreds.
-    const bool is_group = !node.op || dynamic_cast<const ops::PointwiseGroup*>(node.op.get()) != nullptr;
+    const bool is_group = !node.op || dynamic_cast<const ops::PointwiseGroup*>(node.op.get()) != nullptr ||
+                          dynamic_cast<const ops::SumGroup*>(node.op.get()) != nullptr;
     const std::size_t most = is_group ? 8 : SIZE_MAX;
     std::vector<std::string> texts;
     for (const TensorSpec& spec : lowered.specs(ids)) texts.push_back(spec.str());

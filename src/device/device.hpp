@@ -192,6 +192,16 @@ class Device : public std::enable_shared_from_this<Device> {
                                                Precision /*precision*/) const {
     return false;
   }
+  /// Returns whether the device has kernels of the operators that compile makes of two: ops::CrossEntropyWithGradient
+  /// and ops::AllFiniteWithNumbers.
+  [[nodiscard]] virtual bool has_joined_operators() const { return false; }
+  /// Returns whether prepare_sums takes this operator, and is faster than its own kernel.
+  [[nodiscard]] virtual bool groups_sum(const KernelRequest& /*sum*/) const { return false; }
+  /// Prepares one kernel for several operators that groups_sum takes, with the bits of their own ones. It has the input
+  /// and the output of each, in their order.
+  [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> /*sums*/) {
+    return nullptr;
+  }
   /// The tuner, which finds the fastest kernels by measuring (tuner.hpp). Null if the device has no choice of kernels.
   /// Lives as long as the device.
   [[nodiscard]] virtual Tuner* tuner() { return nullptr; }

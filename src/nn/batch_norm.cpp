@@ -33,8 +33,10 @@ Value BatchNorm::forward(Value x) {
   const Value shift = bias() ? parameter(graph, bias(), "bias") : full(graph, Shape{channels()}, 0);
   const BatchNormResult result = batch_norm(x, scale, shift, epsilon());
   if (tracks && graph.training()) {
+    // An operand, not a number of the formula: so all layers have one formula, and their updates share a launch.
     const auto count = static_cast<double>(values);
-    move_running_statistics(graph, {result.mean, result.variance * static_cast<float>(count / (count - 1))});
+    const Value unbiased = full(graph, Shape{}, static_cast<float>(count / (count - 1)));
+    move_running_statistics(graph, {result.mean, result.variance * unbiased});
   }
   return result.dst;
 }

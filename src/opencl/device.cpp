@@ -20,6 +20,7 @@
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/event.hpp"
 #include "concord/opencl/launch/peer_memory.hpp"
+#include "concord/opencl/ops/grouped_sums.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -256,6 +257,13 @@ std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, co
 std::unique_ptr<Kernel> OpenClDevice::prepare_reorders(std::span<const Reorder> reorders) {
   const Use use(*this);
   return translated(info_.name, "preparing reorders", [&] { return prepare_filters(*context_, reorders); });
+}
+
+bool OpenClDevice::groups_sum(const KernelRequest& sum) const { return has_grouped_sum(*context_, sum); }
+
+std::unique_ptr<Kernel> OpenClDevice::prepare_sums(std::span<const KernelRequest> sums) {
+  const Use use(*this);
+  return translated(info_.name, "preparing sums", [&] { return prepare_grouped_sums(*context_, sums); });
 }
 
 KernelAlternatives* OpenClDevice::alternatives() {

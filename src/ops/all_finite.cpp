@@ -15,6 +15,17 @@ std::vector<TensorSpec> AllFinite::infer(std::span<const TensorSpec> inputs) con
   return {{DType::f32, Shape{}}};
 }
 
+std::vector<TensorSpec> AllFiniteWithNumbers::infer(std::span<const TensorSpec> inputs) const {
+  const auto others = static_cast<std::size_t>(formulas_.expression().inputs()) - 1;
+  expect_inputs(name(), inputs, tensors_ + others);
+  for (const TensorSpec& input : inputs.first(tensors_)) expect_type(name(), "src", input, DType::f32);
+  std::vector<TensorSpec> operands{{DType::f32, Shape{}}};
+  operands.insert(operands.end(), inputs.begin() + static_cast<std::ptrdiff_t>(tensors_), inputs.end());
+  std::vector<TensorSpec> outputs = formulas_.infer(operands);
+  outputs.insert(outputs.begin(), {DType::f32, Shape{}});
+  return outputs;
+}
+
 }  // namespace ops
 
 Value all_finite(std::vector<Value> values, std::vector<std::string> names) {

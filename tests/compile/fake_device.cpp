@@ -114,6 +114,14 @@ std::unique_ptr<Kernel> FakeDevice::prepare_reorders(std::span<const Reorder> to
   return kernel;
 }
 
+std::unique_ptr<Kernel> FakeDevice::prepare_sums(std::span<const KernelRequest> sums) {
+  sum_groups.push_back(sums.size());
+  auto kernel = std::make_unique<FakeKernel>("fake sums");
+  kernel->input_layouts.resize(sums.size());
+  kernel->output_layouts.resize(sums.size());
+  return kernel;
+}
+
 bool FakeDevice::supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs, const TensorSpec& output,
                                    const Expression& epilogue, std::span<const TensorSpec> extra,
                                    Precision /*precision*/) const {

@@ -58,11 +58,14 @@ class FakeDevice final : public Device {
   std::string without_kernel;                                              // the operator that is not supported
   bool only_row_major_reorders = false;                                    // to and from row-major, nothing else
   bool refuses_groups = false;                                             // of reorders
+  bool joins_operators = false;
+  bool groups_sums = false;
 
   // What it was asked, in order.
   std::vector<KernelRequest> requests;
   std::vector<Reorder> reorders;
   std::vector<std::vector<Reorder>> groups;  // of reorders
+  std::vector<std::size_t> sum_groups;       // their sizes
   mutable std::vector<EpilogueQuestion> questions;
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
@@ -70,6 +73,11 @@ class FakeDevice final : public Device {
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                         const Layout& to) override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorders(std::span<const Reorder> together) override;
+  [[nodiscard]] bool has_joined_operators() const override { return joins_operators; }
+  [[nodiscard]] bool groups_sum(const KernelRequest& sum) const override {
+    return groups_sums && sum.op->name() == "reduce_sum";
+  }
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> sums) override;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision precision) const override;

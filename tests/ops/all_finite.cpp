@@ -52,6 +52,44 @@ TEST_CASE("one element that is not finite is found among any number of tensors",
   }
 }
 
+TEST_CASE("counters that wait for the check go on run after run", "[ops]") {
+  for (const DevicePtr& device : devices()) {
+    for (const std::size_t tensors : {1U, 70U}) {
+      INFO(device->info().id << ", " << tensors << " tensors");
+      Graph graph;
+      std::vector<Value> values;
+      std::vector<std::string> names;
+      for (std::size_t i = 0; i < tensors; ++i) {
+        names.push_back("x" + std::to_string(i));
+        values.push_back(graph.input(names.back(), {DType::f32, {40}}));
+      }
+      const auto counter = [&](const char* name, DType type) {
+        return graph.variable(std::make_shared<Variable>(Variable{.name = name, .spec = {type, Shape{}}, .init = {}}));
+      };
+      const Value steps = counter("steps", DType::i32), rate = counter("rate", DType::f32);
+      const Scalar finite = scalar::input(0), done = scalar::input(1), old = scalar::input(2);
+      const std::vector<Value> next = pointwise("numbers", {all_finite(values, names), steps, rate},
+                                                {done + finite, scalar::select(finite, old + 0.5F, old), finite * 3.0F},
+                                                {DType::i32, DType::f32, DType::f32});
+      graph.assign(steps, next[0]);
+      graph.assign(rate, next[1]);
+      const auto variables = std::make_shared<Variables>(device, 0);
+      Program program = compile(graph, {{next[2]}}, variables);
+      std::int32_t counted = 0;
+      for (const float last : {1.0F, NAN, 2.0F, INFINITY, 3.0F}) {
+        for (const std::string& name : names) {
+          program.write(name, Tensor::of<float>({40}, std::vector<float>(40, name == names.back() ? last : 1.0F)));
+        }
+        program.run();
+        counted += std::isfinite(last) ? 1 : 0;
+        CHECK(variables->read("steps").values<std::int32_t>()[0] == counted);
+        CHECK(variables->read("rate").values<float>()[0] == 0.5F * static_cast<float>(counted));
+        CHECK(program.read(next[2]).values<float>()[0] == (std::isfinite(last) ? 3 : 0));
+      }
+    }
+  }
+}
+
 TEST_CASE("tensors without elements are finite", "[ops]") {
   for (const DevicePtr& device : devices()) {
     INFO(device->info().id);

@@ -1,10 +1,12 @@
-// Softmax over an axis, its gradient, and cross-entropy with logits (see ops/softmax.hpp).
+// Softmax over an axis, its gradient, and cross-entropy with logits (see ops/softmax.hpp, ops/loss_gradient.hpp).
 #include "concord/ops/softmax.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "concord/compare/reference64/families.hpp"
+#include "concord/ops/loss_gradient.hpp"
 
 namespace concord::float64 {
 namespace {
@@ -95,6 +97,18 @@ Results cross_entropy(const ops::CrossEntropy& op, const ReplayedNode& node) {
   return {{std::move(loss), std::move(largest), std::move(sums)}};
 }
 
+Results with_gradient(const ops::CrossEntropyWithGradient& op, const ReplayedNode& node) {
+  Results results = cross_entropy(op.base(), node);
+  const Shape& logits = node.inputs[0].shape();
+  const Shape column{logits[0], 1};
+  std::vector<Numbers> operands{{doubles(node.inputs[0]), logits}, {(*results)[1], column}, {(*results)[2], column}};
+  for (const Tensor& other : std::span(node.inputs).subspan(ops::CrossEntropyWithGradient::kBaseInputs)) {
+    operands.push_back({doubles(other), other.shape()});
+  }
+  results->push_back(std::move(values_of(op.slope(), operands, logits).front()));
+  return results;
+}
+
 }  // namespace
 
 Results softmax(const ReplayedNode& node) {
@@ -103,6 +117,7 @@ Results softmax(const ReplayedNode& node) {
   }
   if (const auto* op = dynamic_cast<const ops::SoftmaxBackward*>(node.op)) return {{backward(*op, node)}};
   if (const auto* op = dynamic_cast<const ops::CrossEntropy*>(node.op)) return cross_entropy(*op, node);
+  if (const auto* op = dynamic_cast<const ops::CrossEntropyWithGradient*>(node.op)) return with_gradient(*op, node);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "concord/ops/all_finite.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pointwise_group.hpp"
 
@@ -66,6 +67,10 @@ double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> res
     for (std::size_t i = 0; i < group->reach().size(); ++i) {
       inputs.push_back(&node.inputs[group->place_of(k / group->results(), i)]);
     }
+    return update_tolerance(inputs, results[k], magnitudes);
+  }
+  if (const auto* numbers = dynamic_cast<const ops::AllFiniteWithNumbers*>(node.op)) {
+    for (const Tensor& input : std::span(node.inputs).subspan(numbers->tensors())) inputs.push_back(&input);
     return update_tolerance(inputs, results[k], magnitudes);
   }
   if (node.entry.pass == Pass::update) {

@@ -10,7 +10,8 @@
 
 namespace concord {
 
-/// Of result k of a Pointwise or PointwiseGroup; `results` are the right ones. u = 2^-24.
+/// Of result k of a Pointwise or PointwiseGroup, or of AllFiniteWithNumbers, whose numbers are updates; `results` are the
+/// right ones. u = 2^-24.
 ///   updates (optim::is_update)         32u · the largest |result| + 4e-5 · the most one moved
 ///   all others                         4e-5 · (the largest |result| + 0.01·pointwise_scale())
 [[nodiscard]] double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,

@@ -10,12 +10,14 @@
 #include <span>
 #include <vector>
 
+#include "concord/ops/all_finite.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/ctc.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
+#include "concord/ops/loss_gradient.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -256,6 +258,23 @@ std::optional<double> of_sequence(const SizedNode& node, std::size_t k) {
   return {};
 }
 
+/// A gradient of logits is proportional to what weighs its row, which is among the operands of the slope.
+double logits_gradient_tolerance(const SizedNode& node, const Tensor& result) {
+  double weight = 0;
+  for (const Tensor& operand : std::span(node.inputs).subspan(ops::CrossEntropyWithGradient::kBaseInputs)) {
+    if (operand.dtype() == DType::f32) weight = std::max(weight, node.largest(operand));
+  }
+  return 4e-5 * (node.largest(result) + 0.01 * weight * std::max(1.0, node.largest(node.inputs[0])));
+}
+
+std::optional<double> of_joined(const SizedNode& node, std::size_t k) {
+  if (is<ops::AllFiniteWithNumbers>(node.op)) return k == 0 ? 0 : node.of_pointwise(k);
+  if (!is<ops::CrossEntropyWithGradient>(node.op)) return {};
+  const Tensor& result = node.results[k];
+  return k == ops::CrossEntropyWithGradient::kGradient ? logits_gradient_tolerance(node, result)
+                                                       : rounding_tolerance(node, result);
+}
+
 std::optional<double> of_formula(const SizedNode& node, std::size_t k) {
   if (is<ops::Pointwise>(node.op) || is<ops::PointwiseGroup>(node.op)) return node.of_pointwise(k);
   const auto* random = dynamic_cast<const ops::Random*>(node.op);
@@ -266,9 +285,10 @@ std::optional<double> of_formula(const SizedNode& node, std::size_t k) {
   return {};
 }
 
-constexpr std::array<Rule, 12> kRules{of_product,           of_fused,          of_scattered_sum, of_sum,
-                                      of_euclidean_norm,    of_multiplication, of_resampling,    of_scan,
-                                      of_max_pool_gradient, of_norm,           of_sequence,      of_formula};
+constexpr std::array<Rule, 13> kRules{
+    of_product,    of_fused, of_scattered_sum,     of_sum,  of_euclidean_norm, of_multiplication,
+    of_resampling, of_scan,  of_max_pool_gradient, of_norm, of_sequence,       of_joined,
+    of_formula};
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 
 #include "concord/compare/reference64/prologued.hpp"
 #include "concord/compare/tolerance/rounding.hpp"
+#include "concord/ops/all_finite.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -86,8 +87,8 @@ bool may_jump(const Expression& expression) {
 // What it adds that a device may store values in 16 bits: operands and result are rounded, sums of rounded terms.
 double storage_tolerance(const SizedNode& node, std::size_t k, Precision precision) {
   if (!stores_in_16_bits(precision) || is<ops::RecurrentFamily>(node.op)) return 0;
-  if (is<ops::PointwiseGroup>(node.op)) return 0;  // variables are f32
-  constexpr std::size_t kStored = 2;               // dimensions at least
+  if (is<ops::PointwiseGroup>(node.op) || is<ops::AllFiniteWithNumbers>(node.op)) return 0;  // variables are f32
+  constexpr std::size_t kStored = 2;                                                         // dimensions at least
   const auto may_be_stored = [](const Tensor& tensor) { return tensor.shape().rank() >= kStored; };
   if (!may_be_stored(node.results[0]) && std::ranges::none_of(node.inputs, may_be_stored)) return 0;
   const Operator* op = unfused(node.op);

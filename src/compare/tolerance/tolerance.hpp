@@ -18,7 +18,9 @@ namespace concord {
 ///   cumulative sums                             as sums of as many terms as the axis has
 ///   softmax, cross-entropy, normal, CTC,
 ///     attention                                 4e-5 · (largest |result| + 0.01·largest |f32 input|)
-///   pointwise, updates of variables             pointwise_tolerance()
+///   the gradient of logits beside its loss      4e-5 · (largest |result| + 0.01·largest weight·max(1, largest logit))
+///   pointwise, updates of variables, numbers
+///     beside the check of gradients             pointwise_tolerance()
 ///   matmul, convolution, sums and gradients of
 ///     pools with an epilogue                    as without, and as softmax
 ///   batch norm                                  2e-5 of the largest |result|, and of rms(src) for its statistics

@@ -38,12 +38,14 @@ void add_slots(std::vector<FilterSlot>& slots, const Filters& filters) {
   }
 }
 
-/// The taps of the weights if they lie side by side, are all in some phase and fit into local memory; else 0.
+/// The taps of the weights if they lie side by side, are all in some phase and fit into local memory, and no group has
+/// padding only; else 0.
 std::int64_t staged_taps(const Filters::Walk& walk) {
   const std::int64_t taps = std::min(walk.line_stride, walk.run_stride);
   std::int64_t slots = 0;
   for (const std::vector<std::uint32_t>& phase : walk.phases) slots += std::ssize(phase);
-  return walk.run == 1 && slots == taps && taps <= kMostStagedTaps ? taps : 0;
+  const bool has_numbers = walk.padded < walk.numbers + kFilterBlocks * kFilterBlock;
+  return walk.run == 1 && slots == taps && taps <= kMostStagedTaps && has_numbers ? taps : 0;
 }
 
 std::int64_t groups_of(const Filters::Walk& walk) {

@@ -75,6 +75,8 @@ struct GemmResult {
   /// The result is stored in Gemm::precision with all rows inside: the members above give the position of n, and C(m,
   /// n) is value m of the Gemm::m values at that position.
   bool is_channels_last = false;
+  /// Of a gradient of weights by "tma": n counts (tap, channel) instead of (channel, tap).
+  bool has_taps_outside = false;
   [[nodiscard]] bool is_stepped() const { return line != 0; }
 };
 

@@ -43,36 +43,58 @@ std::int64_t bytes_of_sums(std::int64_t threads, std::int64_t lanes, bool has_wa
   return scratch + lanes * kOfLane + 16;
 }
 
-std::optional<Division> division_of(const Context& context, const ChannelsLast& image, std::int64_t images) {
-  const std::int64_t blocks = image.channels() / ChannelsLast::kBlock;
-  const std::int64_t lanes = lanes_of(blocks);
+/// Of an image that the kernel reads beside `images` − 1 others, among columns of so many lanes. Nothing where it does
+/// not fit.
+std::optional<Division> division_of(const Context& context, const ChannelsLast& image, std::int64_t images,
+                                    std::int64_t lanes, bool may_meet) {
   const auto most = static_cast<std::int64_t>(std::min<std::size_t>(512, context.limits().max_work_group));
   const std::int64_t turn = most / lanes, threads = turn * lanes;
   if (threads < lanes * ChannelsLast::kBlock || image.rows() == 0) return {};
-  const std::int64_t columns = divide_up(blocks, lanes);
+  const std::int64_t columns = divide_up(image.channels() / ChannelsLast::kBlock, lanes);
   // All groups are on the device at once if there are fewer than compute units, also beside a kernel that waits for
   // another device.
   const std::int64_t units = std::int64_t{context.limits().compute_units} - 1;
-  const bool meet = context.capability().has_matrix_cores() && columns <= units;
-  const std::int64_t most_parts = meet ? units / columns : 1;
+  if (may_meet && columns > units) return {};
+  const std::int64_t most_parts = may_meet ? units / columns : 1;
   const std::int64_t part = divide_up(image.rows(), std::min(most_parts, divide_up(image.rows(), turn)));
-  const std::int64_t unroll = images == 1 ? 4 : 2;  // 64 bytes of an item are on their way
+  // Powers of two: fewer programs.
+  const auto power = [](std::int64_t value) {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value)));
+  };
+  // At most 64 bytes of an item are on their way.
+  const std::int64_t unroll = std::min<std::int64_t>(images == 1 ? 4 : 2, power(divide_up(part, turn)));
   const std::int64_t turns = divide_up(part, turn * unroll);
   const auto local =
       static_cast<std::int64_t>(declarable_local_memory(context.capability(), context.limits().local_memory));
   const std::int64_t room = local - bytes_of_sums(threads, lanes, context.capability().has_matrix_cores());
   const std::int64_t fit = room / (threads * unroll * ChannelsLast::kBlock * 2 * images);
   if (fit < 1) return {};
-  // Powers of two: fewer programs.
-  const auto few = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(turns)));
-  return Division{threads, lanes, unroll, columns, part, divide_up(image.rows(), part), std::min(fit, few)};
+  return Division{threads, lanes, unroll, columns, part, divide_up(image.rows(), part), std::min(fit, power(turns))};
+}
+
+/// The division that is soonest done. On an H200 a meeting of groups takes 4 µs, as long as some turns of a row an
+/// item; where a group has all rows, narrow columns let more groups work.
+std::optional<Division> best_division(const Context& context, const ChannelsLast& image, std::int64_t images) {
+  constexpr std::int64_t kMeetingTurns = 5;
+  const std::int64_t blocks = image.channels() / ChannelsLast::kBlock, lanes = lanes_of(blocks);
+  const bool can_meet = context.capability().has_matrix_cores();
+  std::optional<Division> best = division_of(context, image, images, lanes, can_meet);
+  if (!can_meet) return best;
+  const auto turns = [](const Division& by) {
+    return divide_up(by.part, by.threads / by.lanes) + (by.parts > 1 ? kMeetingTurns : 0);
+  };
+  for (std::int64_t narrow = lanes; narrow > 1; narrow = std::bit_floor(static_cast<std::uint64_t>(narrow - 1))) {
+    const std::optional<Division> alone = division_of(context, image, images, narrow, false);
+    if (alone && (!best || turns(*alone) < turns(*best))) best = alone;
+  }
+  return best;
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> resident_batch_norm(Context& context, const ChannelsLast& image, ResidentPass pass,
                                             const EpilogueText& epilogue) {
-  const std::optional<Division> by = division_of(context, image, pass.images);
+  const std::optional<Division> by = best_division(context, image, pass.images);
   if (!by) return nullptr;
   const bool planned = context.capability().has_matrix_cores();
   const std::optional<std::string> forced = forced_batch_norm();

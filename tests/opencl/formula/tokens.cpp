@@ -128,6 +128,29 @@ TEST_CASE("tokens: a view of another shape needs no copy", "[opencl][tokens]") {
                0, {"pointwise channels-last"});
 }
 
+TEST_CASE("tokens: a product of two is summed by token in one launch", "[opencl][tokens]") {
+  check_tokens({{integers({3, 70, 4, 40}, 1)}, {integers({3, 70, 4, 40}, 2)}, {integers({3, 70, 4, 1}, 3)}},
+               [](const std::vector<Value>& x) {
+                 return std::vector{sum(x[0] * x[1], {-1}, true), sum(x[0] * x[2], {3}), sum(x[0], {3})};
+               },
+               0, {"reduce_sum tokens"});
+}
+
+TEST_CASE("tokens: the gradient of logits takes their place", "[opencl][tokens]") {
+  // A block an item, and more than two.
+  for (const std::int64_t words : {24, 4136}) {
+    Array classes({6});
+    for (std::size_t i = 0; i < 6; ++i)
+      classes.values[i] = static_cast<double>(static_cast<std::int64_t>(i) * 5 % words);
+    check_tokens({{normal({6, words}, 1, 3)}, {classes, DType::i32}},
+                 [](const std::vector<Value>& x) {
+                   const Value losses = cross_entropy_rows(x[0] * 0.5F, x[1]);
+                   return std::vector{losses, gradient(sum(losses), std::vector{x[0]})[0]};
+                 },
+                 0.02, {"cross_entropy+gradient tokens", "pointwise channels-last"});
+  }
+}
+
 TEST_CASE("tokens: losses of logits and their gradients", "[opencl][tokens]") {
   Array classes({40});
   for (std::size_t i = 0; i < classes.values.size(); ++i) classes.values[i] = static_cast<double>(i * 7 % 24);
@@ -139,7 +162,7 @@ TEST_CASE("tokens: losses of logits and their gradients", "[opencl][tokens]") {
                    const Value counted = slice(losses, 0, 6, 40);
                    return std::vector{counted, gradient(sum(counted), std::vector{x[0]})[0]};
                  },
-                 0.02, {"cross_entropy tokens", "pointwise channels-last"});
+                 0.02, {"cross_entropy+gradient tokens"});
   }
 }
 
@@ -233,8 +256,7 @@ TEST_CASE("tokens: attention and its gradients", "[opencl][tokens][attention]") 
           for (const Value& g : gradient(sum(y * x[5]), std::vector{x[2], x[3], x[4]})) results.push_back(g);
           return results;
         },
-        0.04,
-        {"matmul", "attention", "attention_backward_query", "attention_backward_key_value", "pointwise", "reduce_sum"});
+        0.04, {"matmul", "attention", "attention_backward_query", "attention_backward_key_value", "reduce_sum"});
   }
 }
 

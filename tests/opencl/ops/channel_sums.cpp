@@ -1,6 +1,7 @@
 // Sums by channel of images that lie channels-last, run after run. With matrix cores one launch makes them, which
 // counts the groups that are done in memory that it keeps.
 #include "concord/compile/program.hpp"
+#include "concord/opencl/formula/padded_tokens.hpp"
 #include "concord/ops/reduce.hpp"
 #include "opencl/offering_device.hpp"
 #include "opencl/opencl_test.hpp"
@@ -34,6 +35,36 @@ TEST_CASE("channels-last: sums by channel are right in every run", "[opencl][cha
         CHECK(to_array(program.read(y)).values == expected);
       }
     }
+  }
+}
+
+TEST_CASE("padded tokens: sums over all tokens leave the padding out", "[opencl][tokens]") {
+  const TensorSpec src{DType::f32, {2, 40, 1029}}, sums{DType::f32, {1, 1, 1029}};
+  const ops::Reduce op(ops::ReduceKind::sum, {0, 1});
+  const Layout padded = opencl::padded_tokens(src, DType::bf16);
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
+    INFO(device->info().id);
+    const Array numbers = integers(src.shape, 3);
+    const std::vector<float> values(numbers.values.begin(), numbers.values.end());
+    const BufferPtr from = device->allocate(values.size() * 4), tokens = device->allocate(padded->bytes());
+    const BufferPtr to = device->allocate(1030 * 4);
+    device->write(*from, 0, std::as_bytes(std::span(values)));
+    device->fill(*to, 0, 1030 * 4, 0);
+    const auto enqueue = [&](const Kernel& kernel, const BufferPtr& in, const BufferPtr& out) {
+      const BufferPtr workspace = device->allocate(std::max<std::size_t>(kernel.workspace(), 4));
+      const Operand source{in.get(), 0}, result{out.get(), 0};
+      kernel.bind({&source, 1}, {&result, 1}, {workspace.get(), 0})->enqueue();
+      device->finish();
+    };
+    enqueue(*device->prepare_reorder(src, nullptr, padded), from, tokens);
+    const PreparedKernel prepared = device->prepare({&op, {src}, {padded}, {sums}, Precision::bf16});
+    REQUIRE(same_layout(prepared.input_layouts[0], padded));
+    enqueue(*prepared.kernel, tokens, to);
+    std::vector<float> found(1030);
+    device->read(*to, 0, std::as_writable_bytes(std::span(found)));
+    std::vector<float> expected(1030);  // behind the results nothing is written
+    for (std::size_t i = 0; i < values.size(); ++i) expected[i % 1029] += values[i];
+    CHECK(found == expected);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "concord/opencl/gemm/implementation.hpp"
 #include "concord/opencl/gemm/tuning/table.hpp"
 #include "concord/opencl/gemm/tuning/trial.hpp"
+#include "concord/ops/all_finite.hpp"
 #include "opencl/context_of.hpp"
 #include "opencl/offering_device.hpp"
 #include "opencl/opencl_test.hpp"
@@ -94,6 +95,11 @@ TEST_CASE("the programs of kernels that few networks need are asked for", "[.][k
         [](const Sources& x) { return Sources{row_norm(x[0], 1).dst * x[1] + x[2]}; });
     ask(device, {numbers({1024, 5000}), indices({1024})},
         [](const Sources& x) { return Sources{cross_entropy_rows(x[0], x[1], 0.1F)}; });
+    ask(device, {numbers({64, 1000}), indices({64})}, [](const Sources& x) {
+      const Value loss = mean(cross_entropy_rows(x[0], x[1]));
+      const Value diff = gradient(loss, std::vector{x[0]})[0];
+      return Sources{loss, sum(diff, {0}), diff * pointwise("step", {all_finite({diff}, {"x"})}, scalar::input(0))};
+    });
     ask(device, {numbers({5000, 768}), indices({8, 128})}, [](const Sources& x) {
       Graph& graph = x[0].graph();
       const Value noise = random_uniform(graph, {8, 128, 768}) + random_normal(graph, {8, 128, 768});
@@ -130,8 +136,9 @@ TEST_CASE("the programs of kernels that few networks need are asked for", "[.][k
     });
     ask(device, {numbers({64, 256, 14, 14})},
         [](const Sources& x) { return Sources{global_avg_pool(x[0]) + global_max_pool(x[0])}; });
-    ask(device, {numbers({8, 64, 56, 56})},
-        [](const Sources& x) { return Sources{adaptive_max_pool(x[0], std::vector<std::int64_t>{5, 5})}; });
+    ask(device, {numbers({8, 64, 56, 56})}, [](const Sources& x) {
+      return Sources{adaptive_max_pool(x[0], std::vector<std::int64_t>{5, 5})};
+    });
     ask(device, {numbers({64, 512, 768})}, [](const Sources& x) {
       return Sources{transpose(x[0], {0, 2, 1}), pad(x[0], {0, 1, 1}, {0, 1, 1}, 2)};
     });

@@ -144,7 +144,7 @@ std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const T
   const PlaneForm form = plane_form(gemm, tile.depth(numbers));
   Gemm packed = gemm;
   const PackedPlanes planes = pack_planes(context, packed, form, {TmaTile::kTmaRows, tile.q, tile.row_bytes});
-  if (form.kind == PlaneForm::Kind::image_turned) packed.c = form.channels_first(gemm.c);
+  if (form.kind == PlaneForm::Kind::image_turned && !gemm.c.has_taps_outside) packed.c = form.channels_first(gemm.c);
 
   const std::int64_t tiles_r = divide_up(form.rows, TmaTile::kTmaRows), tiles_q = divide_up(gemm.m, tile.q);
   const std::int64_t works = tiles_r * tiles_q * gemm.batch * plan.parts;
