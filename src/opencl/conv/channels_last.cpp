@@ -84,8 +84,8 @@ std::shared_ptr<const Filters> filters_of(const ConvProblem& problem, std::int64
 }
 
 /// Whether the product should leave the gradient of weights by taps, for a launch that turns it: it writes the numbers
-/// of a tap, which lie `taps` apart in the weights, one by one. On an H200 that takes 9 ps a number, the launch 2 ps
-/// and 4 µs.
+/// of a tap, which lie `taps` apart in the weights, one by one. On an H200 the gradient of 512x512x3x3 weights of one
+/// image of 7x7 places takes 35 µs so, and 25 µs with that launch.
 bool leaves_taps_outside(const ConvProblem& problem) {
   constexpr std::int64_t kFewest = std::int64_t{3} << 18, kMostTaps = 25;
   const ops::ConvSizes& s = problem.sizes;
