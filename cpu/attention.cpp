@@ -115,10 +115,13 @@ bool forward_block(const Head& head, std::int64_t first, std::int64_t count, con
       const std::int64_t seen = std::clamp<std::int64_t>(head.seen(first + r) - tile, 0, keys);
       tile_scores(row, head.mask(first + r, tile), a.form.scale, seen);
       const float now = std::max(largest[r], tile_largest(row, seen));
-      const float correction = now == largest[r] ? 1.0F : std::exp(largest[r] - now);
+      if (now != largest[r] && largest[r] != -kInfinity) {  // with -infinity, there are only zeros so far
+        const float correction = std::exp(largest[r] - now);
+        sum[r] *= static_cast<double>(correction);
+        tile_scale(scratch.results + r * a.padded, correction, a.padded);
+      }
       largest[r] = now;
-      sum[r] = sum[r] * static_cast<double>(correction) + tile_exponentials(row, now, seen, whole_groups(keys));
-      if (correction != 1) tile_scale(scratch.results + r * a.padded, correction, a.padded);
+      sum[r] += tile_exponentials(row, now, seen, whole_groups(keys));
       for (std::int64_t j = 0; j < seen && factors != nullptr; ++j) row[j] *= factors[r * kKeys + j];
     }
     add_weighted(a, products_of_values, {scratch.scores, kKeys, 1}, count, {head.key_rows(2, tile), a.s.key_pitch()},
@@ -127,10 +130,10 @@ bool forward_block(const Head& head, std::int64_t first, std::int64_t count, con
   for (std::int64_t r = 0; r < count; ++r) {
     const float factor = sum[r] == 0 ? 0.0F : static_cast<float>(1 / sum[r]);
     store(a, scratch.results + r * a.padded, 1, factor, dst + r * pitch, pitch);
-    logsumexp[r] = largest[r] + static_cast<float>(std::log(sum[r]));
     row_largest[r] = largest[r];
     row_inverse[r] = factor;
   }
+  tile_logsumexp(largest, sum, logsumexp, count);
   return tile_is_finite(scratch.results, count * a.padded);
 }
 

@@ -98,7 +98,11 @@ CONCORD_SIMD float tile_largest(const float* row, std::int64_t count) {
     for (std::int64_t x = 0; x < kAttentionLanes; ++x) lanes[x] = lanes[x] < row[j + x] ? row[j + x] : lanes[x];
   }
   for (std::int64_t j = whole; j < count; ++j) lanes[j - whole] = std::max(lanes[j - whole], row[j]);
-  return *std::max_element(lanes, lanes + kAttentionLanes);
+  for (std::int64_t half = kAttentionLanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (std::int64_t x = 0; x < half; ++x) lanes[x] = lanes[x] < lanes[x + half] ? lanes[x + half] : lanes[x];
+  }
+  return lanes[0];
 }
 
 CONCORD_SIMD double tile_exponentials(float* row, float subtract, std::int64_t count, std::int64_t columns) {
@@ -112,9 +116,19 @@ CONCORD_SIMD double tile_exponentials(float* row, float subtract, std::int64_t c
       lanes[x] += row[j + x];
     }
   }
-  double sum = 0;
-  for (const float lane : lanes) sum += static_cast<double>(lane);
-  return sum;
+  double sums[kAttentionLanes];
+#pragma omp simd
+  for (std::int64_t x = 0; x < kAttentionLanes; ++x) sums[x] = static_cast<double>(lanes[x]);
+  for (std::int64_t half = kAttentionLanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (std::int64_t x = 0; x < half; ++x) sums[x] += sums[x + half];
+  }
+  return sums[0];
+}
+
+CONCORD_SIMD void tile_logsumexp(const float* largest, const double* sums, float* logsumexp, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t r = 0; r < count; ++r) logsumexp[r] = largest[r] + concord_log(static_cast<float>(sums[r]));
 }
 
 CONCORD_SIMD void tile_weights(float* row, float subtract, float factor, std::int64_t count, std::int64_t columns) {

@@ -37,6 +37,9 @@ float tile_largest(const float* row, std::int64_t count);
 /// lanes. The sum, lane by lane.
 double tile_exponentials(float* row, float subtract, std::int64_t count, std::int64_t columns);
 
+/// logsumexp[r] = largest[r] + log(sums[r]).
+void tile_logsumexp(const float* largest, const double* sums, float* logsumexp, std::int64_t count);
+
 /// row[j] = factor·exp(row[j] − subtract), 0 where row[j] is −∞, for j < count; 0 from there to `columns`.
 void tile_weights(float* row, float subtract, float factor, std::int64_t count, std::int64_t columns);
 

@@ -3,6 +3,8 @@
 // units images and weights are bf16, and gradients of weights fp32.
 #include "concord/ops/conv.hpp"
 
+#include <algorithm>
+
 #include "epilogue.hpp"
 #include "kernels.hpp"
 #include "onednn_faults.hpp"
@@ -35,6 +37,18 @@ Dims weights_dims(const ops::ConvSizes& s) {
   return dims;
 }
 
+/// The operand of the result's shape that the epilogue adds before everything else but a bias, or -1. oneDNN's kernels
+/// add what lies in their output as they write it; few of them read another image beside it, and these are slow. Later
+/// in a chain the sum of oneDNN 2.6's products of patches crashes. An operand that is read twice stays where it is.
+int added_in_place(const Epilogue& epilogue, const KernelRequest& request) {
+  if (epilogue.steps.empty()) return -1;
+  const EpilogueStep& first = epilogue.steps.front();
+  const bool is_image = first.algorithm == dnnl::algorithm::binary_add && first.operand >= 0 &&
+                        request.inputs[static_cast<std::size_t>(first.operand)].shape == request.outputs[0].shape;
+  const bool is_read_once = std::ranges::count(epilogue.steps, first.operand, &EpilogueStep::operand) == 1;
+  return is_image && is_read_once ? first.operand : -1;
+}
+
 PreparedKernel conv_stored_as(DType stored, const ops::Conv& op, const Epilogue& epilogue,
                               const KernelRequest& request) {
   const ops::ConvSizes s = op.sizes(request.inputs);
@@ -52,6 +66,7 @@ PreparedKernel conv_stored_as(DType stored, const ops::Conv& op, const Epilogue&
       bias = plain_desc(DType::f32, {s.o});
       arguments.push_back(input_argument(DNNL_ARG_BIAS, static_cast<std::size_t>(epilogue.bias), bias));
     }
+    const int in_place = added_in_place(epilogue, request);
     const auto post_ops = post_ops_of(
         epilogue,
         [&](std::size_t operand) {
@@ -64,13 +79,18 @@ PreparedKernel conv_stored_as(DType stored, const ops::Conv& op, const Epilogue&
           prepared.input_layouts[operand] = channels_last(spec, stored);
           return dst;
         },
-        arguments);
+        arguments, in_place);
+    if (in_place >= 0) prepared.input_layouts[static_cast<std::size_t>(in_place)] = channels_last(output, stored);
     const auto desc = conv_forward(src, any_desc(stored, weights_dims(s)), bias, dst, geometry_of(s),
                                    attributes(post_ops, request.precision));
     arguments.push_back(input_argument(DNNL_ARG_WEIGHTS, 1, desc.weights_desc()));
     prepared.input_layouts[0] = channels_last(request.inputs[0], stored);
     prepared.input_layouts[1] = layout_of(request.inputs[1], desc.weights_desc());
     prepared.kernel = primitive_kernel(dnnl::convolution_forward(desc), desc, std::move(arguments));
+    if (in_place >= 0) {
+      prepared.kernel = adding_to(std::move(prepared.kernel), static_cast<std::size_t>(in_place), dst.get_size());
+      prepared.overwrites = in_place;
+    }
     return prepared;
   });
 }

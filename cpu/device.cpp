@@ -197,6 +197,8 @@ class CpuDevice final : public Device {
     return from_onednn(op.name(),
                        [&] { return supports_fused(alternatives_, op, op_inputs, output, epilogue, extra); });
   }
+  /// oneDNN applies them to each value of the result, and its fastest kernels do not.
+  [[nodiscard]] bool folds_factors() const override { return true; }
   [[nodiscard]] KernelAlternatives* alternatives() override { return &alternatives_; }
   void finish() override { const Use use(*this); }
   void flush() override { watch_for_other_work(); }

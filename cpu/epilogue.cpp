@@ -147,9 +147,13 @@ std::optional<Epilogue> match_epilogue(const Expression& expression, std::size_t
 }
 
 dnnl::post_ops post_ops_of(const Epilogue& epilogue, const std::function<Desc(std::size_t)>& desc_of_operand,
-                           std::vector<PrimitiveArgument>& arguments) {
+                           std::vector<PrimitiveArgument>& arguments, int in_place) {
   dnnl::post_ops post_ops;
   for (const EpilogueStep& step : epilogue.steps) {
+    if (step.operand >= 0 && step.operand == in_place) {
+      post_ops.append_sum(1.0F);
+      continue;
+    }
     if (step.operand < 0) {
       append_eltwise(post_ops, step.algorithm, step.alpha, step.beta);
       continue;

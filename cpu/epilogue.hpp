@@ -32,10 +32,11 @@ struct Epilogue {
                                                      const Shape& output, std::size_t channel_axis,
                                                      std::span<const TensorSpec> extra);
 
-/// The post-operations; appends their operands to `arguments`. `desc_of_operand(i)` describes input i.
+/// The post-operations; appends their operands to `arguments`. `desc_of_operand(i)` describes input i. The operand
+/// `in_place`, -1 for none, is added from where the result goes.
 [[nodiscard]] dnnl::post_ops post_ops_of(const Epilogue& epilogue,
                                          const std::function<Desc(std::size_t)>& desc_of_operand,
-                                         std::vector<PrimitiveArgument>& arguments);
+                                         std::vector<PrimitiveArgument>& arguments, int in_place = -1);
 
 /// Whether Matmul or Conv supports this expression as its epilogue.
 [[nodiscard]] bool supports_fused(CpuAlternatives& alternatives, const Operator& op,

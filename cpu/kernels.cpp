@@ -120,6 +120,40 @@ class SequenceLaunch final : public Launch {
   std::unique_ptr<Launch> first_, second_;
 };
 
+/// Its primitive adds to what lies in its output: input `operand`.
+class AddingKernel final : public Kernel {
+ public:
+  AddingKernel(std::unique_ptr<Kernel> primitive, std::size_t operand, std::size_t bytes)
+      : primitive_(std::move(primitive)),
+        operand_(operand),
+        copy_(std::make_shared<const Loop>(copy_of(operand, bytes))) {}
+  [[nodiscard]] std::size_t workspace() const override { return primitive_->workspace(); }
+  [[nodiscard]] std::string name() const override { return primitive_->name(); }
+  [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
+                                             Operand workspace) const override {
+    auto launch = primitive_->bind(inputs, outputs, workspace);
+    if (address(inputs[operand_]) == address(outputs[0])) return launch;
+    return std::make_unique<SequenceLaunch>(std::make_unique<LoopLaunch>(copy_, Pointers(inputs, outputs, {})),
+                                            std::move(launch));
+  }
+
+ private:
+  static Loop copy_of(std::size_t operand, std::size_t bytes) {
+    return [operand, bytes, threads = omp_get_max_threads()](const Pointers& pointers) {
+      const auto count = static_cast<std::int64_t>(bytes);
+      parallel_parts(count, threads, bytes >= kParallelElements * sizeof(float),
+                     [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+                       std::memcpy(pointers.output<std::byte>(0) + begin, pointers.input<std::byte>(operand) + begin,
+                                   static_cast<std::size_t>(end - begin));
+                     });
+    };
+  }
+
+  std::unique_ptr<Kernel> primitive_;
+  std::size_t operand_;
+  std::shared_ptr<const Loop> copy_;
+};
+
 class SequenceKernel final : public Kernel {
  public:
   SequenceKernel(std::unique_ptr<Kernel> first, std::unique_ptr<Kernel> second)
@@ -169,6 +203,10 @@ std::unique_ptr<Kernel> loop_kernel(std::string name, std::size_t workspace, Loo
 
 std::unique_ptr<Kernel> followed_by(std::unique_ptr<Kernel> first, std::string name, Loop loop) {
   return std::make_unique<SequenceKernel>(std::move(first), loop_kernel(std::move(name), 0, std::move(loop)));
+}
+
+std::unique_ptr<Kernel> adding_to(std::unique_ptr<Kernel> primitive, std::size_t operand, std::size_t bytes) {
+  return std::make_unique<AddingKernel>(std::move(primitive), operand, bytes);
 }
 
 PreparedKernel all_plain(const KernelRequest& request, std::unique_ptr<Kernel> kernel) {

@@ -119,6 +119,11 @@ template <class Run>
 /// A kernel that runs `first`, then `loop` over the same operands; the loop has no workspace.
 [[nodiscard]] std::unique_ptr<Kernel> followed_by(std::unique_ptr<Kernel> first, std::string name, Loop loop);
 
+/// A kernel of a primitive that adds its result to what lies in output 0: to the `bytes` of input `operand`, which are
+/// copied there first unless output 0 lies over it.
+[[nodiscard]] std::unique_ptr<Kernel> adding_to(std::unique_ptr<Kernel> primitive, std::size_t operand,
+                                                std::size_t bytes);
+
 /// A kernel over row-major operands only.
 [[nodiscard]] PreparedKernel all_plain(const KernelRequest& request, std::unique_ptr<Kernel> kernel);
 

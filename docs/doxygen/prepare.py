@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 
 ROOT, OUT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-GUIDES = ["first-network", "your-own-data", "image-data", "table-data", "your-own-source", "your-own-layer-loss-optimizer", "saving-resuming-deploying", "weights", "onnx",
-          "several-devices", "model-parallel", "comparing-devices", "mixed-precision", "memory", "reading-a-profile", "command-line",
-          "adding-an-operator", "adding-a-backend", "onnx-export"]
+GUIDES = ["first-network", "your-own-data", "image-data", "table-data", "your-own-source", "several-inputs",
+          "your-own-layer-loss-optimizer", "saving-resuming-deploying", "weights", "onnx", "several-devices",
+          "model-parallel", "several-machines", "cluster", "search", "comparing-devices", "mixed-precision", "memory",
+          "reading-a-profile", "command-line", "adding-an-operator", "adding-a-backend", "onnx-export"]
 FIRST_PAGES = ["install", "troubleshooting", "glossary", "models", "performance"]
 REFERENCE = [("annotated.html", "Classes"), ("namespaces.html", "Namespaces"), ("files.html", "Headers")]
 

@@ -11,6 +11,7 @@
 #include "concord/cli/random_data.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/human_bytes.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/weights/file.hpp"
 #include "concord/weights/load.hpp"
 
@@ -65,6 +66,9 @@ nlohmann::json report_json(const weights::Report& report) {
 }
 
 void run_convert(const ConvertArguments& options) {
+  const std::filesystem::path ending = std::filesystem::path(options.to).extension();
+  CONCORD_CHECK(ending.empty() || ending == ".safetensors", ArgumentError,
+                "{}: the output is a safetensors file; its name must end with .safetensors", printable(options.to));
   require_another(options);
   require_writable(options.to);
   const weights::Loaded loaded = converted_tensors(options);

@@ -15,6 +15,7 @@
 #include "concord/cli/training_options.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/train/source.hpp"
 #include "concord/weights/load.hpp"
 
@@ -210,6 +211,8 @@ bool report(const ExportArguments& options, std::vector<OutputDifference> differ
 }
 
 void run_export(const ExportArguments& options) {
+  CONCORD_CHECK(options.out.ends_with(".onnx"), ArgumentError,
+                "{}: the output is an ONNX file; its name must end with .onnx", printable(options.out));
   require_writable(options.out);
   std::error_code unknown;
   CONCORD_CHECK(!std::filesystem::equivalent(options.training.model, options.out, unknown), ArgumentError,

@@ -64,8 +64,9 @@ std::string check_nodes(const std::string& text) {
 void DevicesOption::add(CLI::App& command) {
   option = command
                .add_option("--devices", selectors,
-                           "Train on several devices of this machine: all, or selectors with commas between, such as "
-                           "opencl:gpu for every GPU. --batch is that of each device")
+                           "Train on several devices of this machine: all (all GPUs; without a GPU the CPU), or "
+                           "selectors with commas between, such as opencl:gpu for every GPU. --batch is that of each "
+                           "device")
                ->delimiter(',')
                ->check(device_selectors(true));
 }

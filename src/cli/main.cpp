@@ -47,11 +47,13 @@ std::pair<const CLI::App*, std::string> innermost(const CLI::App* app) {
   return {app, name};
 }
 
-/// "'chek'; did you mean check?: check, pack, bench", of a command that has no subcommand of that name.
+/// "'chek'; did you mean check? There are check, pack, bench", of a command that has no subcommand of that name.
 std::string no_subcommand(const CLI::App& command, const std::string& given) {
   std::vector<std::string> names;
   for (const CLI::App* one : command.get_subcommands({})) names.push_back(one->get_name());
-  return fmt::format("'{}'{}: {}", concord::printable(given), suggestion(given, names), fmt::join(names, ", "));
+  const std::string meant = suggestion(given, names);
+  return fmt::format("'{}'{} {}", concord::printable(given), meant.empty() ? ":" : meant + " There are",
+                     fmt::join(names, ", "));
 }
 
 /// Whether a word names data: perhaps one of those that the shell made of a pattern.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "concord/core/check.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::cli {
 namespace {
@@ -107,7 +108,17 @@ bool names_model(std::string_view text) {
 }
 
 const models::Model& find_model(std::string_view text) {
-  if (!text.ends_with(kOnnx)) return models::find(text);
+  if (!text.ends_with(kOnnx)) {
+    try {
+      return models::find(text);
+    } catch (const ArgumentError&) {
+      std::error_code unknown;
+      CONCORD_CHECK(!std::filesystem::is_regular_file(text, unknown), ArgumentError,
+                    "{} is a file and no network; name the network, and give a file of its weights with --weights",
+                    printable(text));
+      throw;
+    }
+  }
   const auto found = files().find(text);
   return found != files().end() ? found->second.model : read_file(std::string(text));
 }

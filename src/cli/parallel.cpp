@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "concord/cli/validator.hpp"
+#include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
 
@@ -119,6 +120,9 @@ void SharingOptions::add(CLI::App& command) {
 void SharingOptions::check(std::size_t devices, int accumulate) const {
   parallel.check(devices, accumulate);
   shares.check(devices);
+  const bool are_ranks = devices > 0 || collective::world_of_environment().has_value();
+  CONCORD_CHECK(are_ranks || (!shares.get().is_on() && gradients == "fp32" && !sync_batch_norm), ArgumentError,
+                "--shares, --gradients and --sync-batch-norm are for several devices; name them with --devices");
   if (parallel.text.empty()) return;
   CONCORD_CHECK(!shares.get().is_on(), ArgumentError,
                 "--shares and --parallel cannot be used together: each part of a divided network works on all samples");

@@ -8,6 +8,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::cli {
 namespace {
@@ -38,6 +39,10 @@ SavedNetwork take_saved_network(std::vector<std::string>& words, const std::stri
     network = take_first(words);
     saved.weights = take_first(words);
   }
+  CONCORD_CHECK(!saved.weights.empty() || words.empty() || !words[0].ends_with(".onnx"), ArgumentError,
+                "{} does not use the weights in an ONNX file: name a file of weights behind it, `concord {} {} "
+                "net.safetensors ...`; `concord run` computes its outputs with its own",
+                command, command, printable(words[0]));
   CONCORD_CHECK(!saved.weights.empty(), ArgumentError,
                 "{} needs weights: `concord {} net.safetensors ...`, `concord {} NETWORK net.safetensors ...`, or "
                 "--weights FILE with a network",

@@ -113,11 +113,16 @@ void TrainingRecipe::add(CLI::App& command) {
       .add_option("--patience", patience,
                   "Stop after this many epochs without a better validation loss (see --validate)")
       ->check(count());
-  command.add_option("--max-steps", fit.max_steps, "Stop after this many steps in this run")->check(count());
+  command
+      .add_option("--max-steps", fit.max_steps,
+                  "Stop after this many steps in this run: batches of all devices together. An update that has "
+                  "begun is completed")
+      ->check(count());
   command
       .add_option("--last-batch", last_batch,
                   "Samples left at the end of an epoch: a smaller batch (keep), skipped (drop), added to the batch "
-                  "before (merge), or filled with the first samples of the epoch (pad)")
+                  "before (merge), or filled with the first samples of the epoch (pad). Samples that fill no batch at "
+                  "all are one")
       ->capture_default_str()
       ->check(one_of({"keep", "drop", "merge", "pad"}));
   command.add_flag("--check-gradients,!--no-check-gradients", check_gradients,

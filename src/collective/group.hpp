@@ -81,7 +81,7 @@ class Group {
 };
 using GroupPtr = std::shared_ptr<Group>;
 
-/// The group that this process was started in: by `concord launch`, torchrun, mpirun or srun (world.hpp). Null if it
+/// The group that this process was started in: by `concord launch`, torchrun, mpirun or srun. Null if it
 /// was started alone. The first call waits for the other processes. Throws RankLost if they do not come within the
 /// deadline, ArgumentError for contradictory environment variables, and NotSupported if no transport reaches all ranks.
 [[nodiscard]] GroupPtr group_of_process();

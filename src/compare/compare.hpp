@@ -28,7 +28,7 @@ namespace CONCORD_PUBLIC concord {
 /// device.
 enum class Reference : std::uint8_t {
   device,  // the first device, with unfused operators
-  /// The host in double precision (reference64/evaluate.hpp). It checks the first device too.
+  /// The host in double precision. It checks the first device too.
   float64,
 };
 
@@ -71,7 +71,7 @@ struct Deviation {
   std::string node, op, kernel, value, shapes;
   Pass pass = Pass::forward;
   double error = 0;       // largest absolute difference
-  double tolerance = 0;   // largest error by rounding (tolerance.hpp); infinite if the result is not compared
+  double tolerance = 0;   // largest error by rounding; infinite if the result is not compared
   std::int64_t step = 0;  // steps done before the check
   Form form = Form::alone;
   /// The largest error of an element relative to the reference, and in ULPs of the reference. Elements below
@@ -196,8 +196,8 @@ struct Comparison {
 
 /// Trains `network` for `options.steps` steps on every device, from the same weights and on the same batches. Before
 /// the first and after the last step, each device runs every operator of the training step once more on the inputs that
-/// the operator had on devices[0], unfused and as fused. Each result is compared with the reference within a tolerance
-/// (tolerance.hpp). `options.check_every` adds checks of the fused kernels between the steps.
+/// the operator had on devices[0], unfused and as fused. Each result is compared with the reference within a
+/// tolerance. `options.check_every` adds checks of the fused kernels between the steps.
 /// Losses of correct devices drift apart too, because training amplifies rounding; `options.drift` measures this
 /// effect. If a loss is not finite, or deviates more than 100 times this effect, the device trains again up to that
 /// step, and its steps are checked on its own values (RerunCheck).

@@ -120,6 +120,7 @@ class LayoutPass {
       program_.value(node.outputs[k]).layout = prepared.output_layouts[k];
     }
     node.kernel = std::move(prepared.kernel);
+    node.overwrites = prepared.overwrites;
     program_.nodes.push_back(std::move(node));
   }
 
@@ -169,7 +170,10 @@ Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device&
   Lowered lowered = lower_section(graph, section, options.retain == Retain::all);
   if (options.part == RunPart::before_exchange) hurry_updates(lowered);
   if (options.fuse && options.retain != Retain::all) {
-    fuse(lowered, device, options.precision, !section.before_pause.empty());
+    fuse(lowered, device,
+         {.precision = options.precision,
+          .pauses = !section.before_pause.empty(),
+          .folds = options.retain == Retain::outputs && options.memory_budget == 0});
     // What the ranks exchange goes on its way in parts, none of which may wait for all others.
     constexpr std::size_t kMostApart = std::size_t{8} << 20;
     group_updates(lowered, options.part == RunPart::before_exchange ? kMostApart : SIZE_MAX, options.late);

@@ -273,9 +273,11 @@ void merge_prologues(Lowered& program, const Device& device, Precision precision
 
 }  // namespace
 
-void fuse(Lowered& program, const Device& device, Precision precision, bool pauses) {
+void fuse(Lowered& program, const Device& device, const FuseOptions& options) {
+  const Precision precision = options.precision;
   merge_chains(program);
-  if (!pauses) join_loss_gradients(program, device);
+  if (options.folds && device.folds_factors()) fold_factors(program);
+  if (!options.pauses) join_loss_gradients(program, device);
   join_finite_numbers(program, device);
   move_before_reshapes(program, device, precision);
   merge_epilogues(program, device, precision);

@@ -2,6 +2,7 @@
 // computes from weights and statistics, and weights in the layout of their kernel, of which updates write some.
 #include <algorithm>
 #include <cstdint>
+#include <set>
 
 #include "concord/compile/lowered.hpp"
 
@@ -10,9 +11,12 @@ namespace {
 
 constexpr std::size_t kLargest = std::size_t{64} << 10;  // bytes of one computed result
 
-/// A variable in the layout of a kernel. To make it again in each run can take as long as the kernel.
-bool is_reordered_variable(const Lowered& program, const LoweredNode& node) {
-  return !node.op && program.value(program.root(node.inputs[0])).kind == LoweredValue::Kind::variable;
+/// Weights with factors in them, or weights in the layout of a kernel: to make them again in each run can take as long
+/// as the kernel.
+bool is_of_weights(const Lowered& program, const LoweredNode& node, const std::set<ValueId>& folded) {
+  if (node.op) return node.is_folded;
+  const ValueId source = program.root(node.inputs[0]);
+  return program.value(source).kind == LoweredValue::Kind::variable || folded.contains(source);
 }
 
 }  // namespace
@@ -29,13 +33,15 @@ void find_invariants(Lowered& program, const LateVariables& late) {
     assigned[static_cast<std::size_t>(program.root(assignment.value))] = true;
     is_written[static_cast<std::size_t>(assignment.variable)] = true;
   }
+  std::set<ValueId> folded;
   for (LoweredNode& node : program.nodes) {
     if (!node.kernel || is_all_reduce(node)) continue;
     if (is_written[static_cast<std::size_t>(node.outputs[0])]) {  // what reads it is no invariant
       node.invariant = true;
       continue;
     }
-    const std::size_t largest = is_reordered_variable(program, node) ? SIZE_MAX : kLargest;
+    if (node.is_folded) folded.insert(node.outputs[0]);
+    const std::size_t largest = is_of_weights(program, node, folded) ? SIZE_MAX : kLargest;
     node.invariant =
         std::ranges::none_of(node.inputs,
                              [&](ValueId id) { return changes[static_cast<std::size_t>(program.root(id))]; }) &&

@@ -170,6 +170,10 @@ std::size_t Lowered::bytes(ValueId id) const {
   return v.layout ? v.layout->bytes() : v.spec.bytes();
 }
 
+bool Lowered::in_place(const LoweredNode& node, std::size_t i, std::size_t k) {
+  return (node.op && node.op->in_place(i, k)) || (k == 0 && std::cmp_equal(i, node.overwrites));
+}
+
 bool Lowered::is_empty(const LoweredNode& node) const {
   return std::ranges::none_of(node.outputs, [&](ValueId id) { return has_elements(value(id).spec); });
 }

@@ -36,6 +36,8 @@ struct LoweredNode {
   bool invariant = false;          // set by find_invariants
   bool again = false;              // set by recompute: an earlier node computed the same
   bool is_view = false;            // set by choose_layouts: the layouts make its output the bytes of its input
+  bool is_folded = false;          // set by fuse: weights times the factors behind their convolution
+  int overwrites = -1;             // set by choose_layouts: PreparedKernel::overwrites
   Pass pass = Pass::forward;
 
   [[nodiscard]] bool is_alias() const { return is_view || (op && op->is_alias()); }
@@ -62,6 +64,8 @@ struct Lowered {
   /// The value that an operator made, or an input or variable, whose numbers `id` is under another shape or layout.
   [[nodiscard]] ValueId source(ValueId id) const;
   [[nodiscard]] std::size_t bytes(ValueId id) const;
+  /// Whether element j of output k may be written once element j of input i was read, if both have the same order.
+  [[nodiscard]] static bool in_place(const LoweredNode& node, std::size_t i, std::size_t k);
   /// Whether no output of the node has an element, so that it needs no kernel.
   [[nodiscard]] bool is_empty(const LoweredNode& node) const;
 };
@@ -109,11 +113,23 @@ void join_loss_gradients(Lowered& program, const Device& device);
 /// (ops::AllFiniteWithNumbers), where `device` has a kernel for it. A part of fuse.
 void join_finite_numbers(Lowered& program, const Device& device);
 
+/// Puts factors by channel behind a convolution into its weights, where the weights and factors are variables that the
+/// program does not assign, or are computed from such: what stays behind the convolution is one addition by channel. A
+/// part of fuse.
+void fold_factors(Lowered& program);
+
+/// What fuse is told besides the device.
+struct FuseOptions {
+  Precision precision = Precision::fp32;
+  bool pauses = false;  // the program pauses
+  bool folds = false;   // fold_factors, if the device wants it
+};
+
 /// Merges chains of pointwise operators of one shape, what join_loss_gradients and join_finite_numbers join, then
 /// pointwise operators into the epilogue of the operator before them, then into the prologue of the operator behind
 /// them, where `device` supports it. A value that is kept, assigned or read twice stays. In a program that pauses,
 /// losses stay apart from gradients, whose operands may be written during the pause.
-void fuse(Lowered& program, const Device& device, Precision precision = Precision::fp32, bool pauses = false);
+void fuse(Lowered& program, const Device& device, const FuseOptions& options = {});
 
 /// Makes one operator of equal pointwise operators that do nothing but give variables new values: the updates of many
 /// parameters. A group runs where its last member stood. An update that something reads joins no later ones, and the

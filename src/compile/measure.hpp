@@ -22,6 +22,7 @@ struct RunTimes {
   std::int64_t samples = 0, runs_a_sample = 1;
 };
 
+/// Times runs after `warm_up` runs. Assignments happen: a training step trains.
 [[nodiscard]] RunTimes measure(Program& program, const MeasureOptions& options = {});
 
 /// The joules of one run, counted by `meter` over at least `seconds` of consecutive runs (counters are updated about

@@ -106,7 +106,7 @@ class Planner {
   [[nodiscard]] bool same_element_order(const LoweredNode& node, std::size_t i, std::size_t k) const {
     const LoweredValue& from = program_.value(node.inputs[i]);
     const LoweredValue& to = program_.value(node.outputs[k]);
-    return node.op && node.op->in_place(i, k) && from.spec == to.spec && same_layout(from.layout, to.layout);
+    return Lowered::in_place(node, i, k) && from.spec == to.spec && same_layout(from.layout, to.layout);
   }
 
   void place_outputs(const LoweredNode& node, std::int32_t position) {

@@ -191,7 +191,8 @@ class Program {
   [[nodiscard]] Operand input(const std::string& name) const;
   /// The storage of a value that `read` can read, for the caller's own transfers; none if it is not in row-major order.
   [[nodiscard]] std::optional<Operand> output(const std::string& value) const;
-  /// Waits for the last run and reads a value by name: an output, an input, a variable, or with retains_all any value.
+  /// Waits for the last run and reads a value by name: an output, an input, a variable, or with Retain::all or
+  /// Retain::fused any value that remains.
   /// An assigned variable has its value after the run, and so has a view of it unless the view is an output.
   [[nodiscard]] Tensor read(const std::string& value) const;
   [[nodiscard]] Tensor read(Value value) const { return read(value.name()); }

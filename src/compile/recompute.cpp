@@ -110,7 +110,7 @@ class Search {
       for (const ValueId id : node.inputs) together.insert(program_.root(id));
       for (std::size_t k = 0; k < node.outputs.size(); ++k) {
         bool may_overwrite = false;
-        for (std::size_t i = 0; node.op && i < node.inputs.size(); ++i) may_overwrite |= node.op->in_place(i, k);
+        for (std::size_t i = 0; i < node.inputs.size(); ++i) may_overwrite |= Lowered::in_place(node, i, k);
         if (!may_overwrite) together.insert(node.outputs[k]);
       }
       std::size_t bytes = 0;

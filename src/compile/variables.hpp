@@ -45,14 +45,15 @@ class Variables {
   /// name in an earlier program, as part of another network; it keeps its storage. Throws as above, and ArgumentError
   /// if the parameter of another existing network has the name (see Sharing).
   Storage require(const VariablePtr& variable, const std::string& name);
-  /// Adds storage that the caller owns, such as that of a data set, under a new name; `erase` removes it. Programs
-  /// compiled with it keep it alive. It is not part of a training's state. Throws ArgumentError if a variable has the
-  /// name.
+  /// Adds storage that the caller owns, such as that of a data set, under a name, and replaces storage that was bound
+  /// under it; `erase` removes it. Programs compiled with it keep it alive. It is not part of a training's state.
+  /// Throws ArgumentError if a variable that was not bound has the name.
   void bind(const std::string& name, const TensorSpec& spec, BufferPtr buffer);
   void bind(const std::string& name, const TensorSpec& spec, Storage storage);
   void erase(const std::string& name) { slots_.erase(name); }
   [[nodiscard]] bool contains(const std::string& name, VariableRole role) const;
   [[nodiscard]] bool contains(const std::string& name) const { return slots_.contains(name); }
+  /// Waits for earlier work and copies to the host. Throws ArgumentError for an unknown name.
   [[nodiscard]] Tensor read(const std::string& name) const;
   /// Throws ArgumentError for an unknown name, ShapeError for another spec.
   void write(const std::string& name, const Tensor& value);

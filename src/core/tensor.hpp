@@ -43,6 +43,7 @@ class Tensor {
   [[nodiscard]] static Tensor of(Shape shape, const std::vector<T>& values) {
     return of<T>(std::move(shape), std::span<const T>(values));
   }
+  /// Copies `bytes`. Throws ShapeError unless there are spec.bytes().
   [[nodiscard]] static Tensor from_bytes(TensorSpec spec, std::span<const std::byte> bytes);
 
   [[nodiscard]] const TensorSpec& spec() const { return spec_; }
@@ -65,6 +66,7 @@ class Tensor {
     return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(elements())};
   }
 
+  /// A copy with storage of its own.
   [[nodiscard]] Tensor clone() const;
   /// Shares the storage under another shape. Throws ShapeError if the number of elements differs.
   [[nodiscard]] Tensor reshaped(Shape shape) const;

@@ -23,7 +23,7 @@ constexpr Format kCifar100{"cifar-100", "cifar-100-binary", 2, 100};
 std::vector<std::filesystem::path> find(const Format& format, const std::vector<std::string>& names,
                                         const std::filesystem::path& directory) {
   return find_files(format.name, names, search_path(format.name, directory, format.folder),
-                    "download its binary version");
+                    "download its binary version from https://www.cs.toronto.edu/~kriz/cifar.html");
 }
 
 struct BatchFile {

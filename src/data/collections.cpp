@@ -44,7 +44,8 @@ constexpr EmnistPart kEmnistParts[] = {{"balanced", 47, 0}, {"byclass", 62, 0}, 
 Dataset mnist(std::string_view split, const std::filesystem::path& directory) {
   check_split(split);
   const auto files = find_files("mnist", mnist_files(split), search_path("mnist", directory),
-                                "download the four files train-… and t10k-…-ubyte.gz of MNIST");
+                                "download the four files train-… and t10k-…-ubyte.gz of MNIST, as from "
+                                "https://ossci-datasets.s3.amazonaws.com/mnist/");
   Dataset dataset = idx(files[0], files[1], 10);
   name(dataset, "mnist", split);
   return dataset;
@@ -68,7 +69,9 @@ Dataset emnist(std::string_view part, std::string_view split, const std::filesys
                 "emnist: there is no part \"{}\"; there are balanced, byclass, bymerge, letters, digits, mnist", part);
   const std::string prefix = fmt::format("emnist-{}-{}", part, split);
   const auto files = find_files("emnist", {prefix + "-images-idx3-ubyte", prefix + "-labels-idx1-ubyte"},
-                                search_path("emnist", directory), "download the EMNIST files in IDX format (gzip.zip)");
+                                search_path("emnist", directory),
+                                "download gzip.zip, the files in IDX format, from "
+                                "https://www.nist.gov/itl/products-and-services/emnist-dataset");
   Dataset dataset = idx(files[0], files[1], found->classes, found->first_label);
   const Shape& shape = dataset.features.shape();
   const bool square = shape.rank() == 4 && shape[2] == shape[3] && dataset.features.dtype() == DType::u8;

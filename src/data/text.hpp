@@ -40,7 +40,7 @@ struct CharacterOptions {
 /// Converts a text to indices i32, one for each byte. Throws ArgumentError with the first character that is not in the
 /// alphabet, and its byte offset.
 [[nodiscard]] Tensor encode(std::string_view alphabet, std::string_view text);
-/// Converts indices in [0, alphabet.size()) to text.
+/// Converts indices in [0, alphabet.size()) to text. Throws ArgumentError for another index.
 [[nodiscard]] std::string decode(std::string_view alphabet, std::span<const std::int32_t> numbers);
 
 }  // namespace data

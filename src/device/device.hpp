@@ -106,8 +106,8 @@ class Device : public std::enable_shared_from_this<Device> {
   [[nodiscard]] virtual StagingPtr allocate_staging(std::size_t bytes) = 0;
 
   /// Allocates memory that `ranks` processes of this machine, each with such a device, read and write directly. Waits
-  /// of kernels for other ranks end after `deadline` seconds. Sums run in the order of their calls, for all such memory
-  /// of the device but that which is `apart`: its sums have an order of their own. Returns null if the driver cannot do
+  /// of kernels for other ranks end after `deadline` seconds. Sums run in the order of their calls. Memory with `apart`
+  /// has a queue of its own: its sums are ordered among themselves only. Returns null if the driver cannot do
   /// that; throws OutOfMemory.
   [[nodiscard]] virtual std::unique_ptr<PeerMemory> allocate_peer(std::size_t bytes, int ranks, double deadline,
                                                                   bool apart) {
@@ -192,20 +192,23 @@ class Device : public std::enable_shared_from_this<Device> {
                                                Precision /*precision*/) const {
     return false;
   }
+  /// Returns whether compile should multiply the factors that follow a convolution, one for each channel, into its
+  /// weights. It does so once, and only where no update changes them.
+  [[nodiscard]] virtual bool folds_factors() const { return false; }
   /// Returns whether the device has kernels of the operators that compile makes of two: ops::CrossEntropyWithGradient
   /// and ops::AllFiniteWithNumbers.
   [[nodiscard]] virtual bool has_joined_operators() const { return false; }
-  /// Returns whether prepare_sums takes this operator, and is faster than its own kernel.
+  /// Returns whether prepare_sums supports this operator and is faster than a kernel of its own.
   [[nodiscard]] virtual bool groups_sum(const KernelRequest& /*sum*/) const { return false; }
-  /// Prepares one kernel for several operators that groups_sum takes, with the bits of their own ones. It has the input
-  /// and the output of each, in their order.
+  /// Prepares one kernel for several such operators. The results have the bits of the single kernels. It has the input
+  /// and the output of each operator, in their order.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> /*sums*/) {
     return nullptr;
   }
-  /// The tuner, which finds the fastest kernels by measuring (tuner.hpp). Null if the device has no choice of kernels.
-  /// Lives as long as the device.
+  /// The tuner, which finds the fastest kernels by measuring; for the library and its command. Null if the device has
+  /// no choice of kernels. Lives as long as the device.
   [[nodiscard]] virtual Tuner* tuner() { return nullptr; }
-  /// The kernel alternatives of the device (kernel_alternatives.hpp). Null if the device has one kernel for each
+  /// The kernel alternatives of the device; for the library and its command. Null if the device has one kernel for each
   /// operator. Lives as long as the device.
   [[nodiscard]] virtual KernelAlternatives* alternatives() { return nullptr; }
   /// Waits until all enqueued work is done. Throws DeviceError if the work failed.

@@ -60,6 +60,9 @@ struct PreparedKernel {
   std::unique_ptr<Kernel> kernel;
   std::vector<Layout> input_layouts;
   std::vector<Layout> output_layouts;
+  /// The index of an input that output 0 may overwrite, which saves the kernel a copy; -1: none. Both have the same
+  /// shape, type and layout.
+  int overwrites = -1;
 };
 
 }  // namespace concord

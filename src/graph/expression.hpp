@@ -15,19 +15,25 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// The scalar functions a backend knows. Each is a row of the table in scalar_functions.cpp.
+/// The scalar functions a backend knows. The functions are the rows of scalar_function_list.hpp.
 enum class ScalarFunction : std::uint8_t {
   // leaves
   input,       // operand number `index`, converted to float
   constant,    // `value`
   coordinate,  // the element's index along output axis `index` (counted from the innermost: 0 is the last axis)
   // operators
-  add, subtract, multiply, divide, negate,
+  add,
+  subtract,
+  multiply,
+  divide,
+  negate,
   // comparisons: 1 or 0
-  less, less_equal, equal,
+  less,
+  less_equal,
+  equal,
   // select(condition, a, b): a where condition != 0
   select,
-  // functions of formulas.h
+// functions of formulas.h
 #define CONCORD_ENTRY(name, ...) name,
   CONCORD_UNARY_FUNCTIONS(CONCORD_ENTRY) CONCORD_BINARY_FUNCTIONS(CONCORD_ENTRY)
 #undef CONCORD_ENTRY

@@ -49,8 +49,9 @@ class SafetensorsFile::Reader {
 
   explicit Reader(const std::filesystem::path& path) : path_(path) {
     std::error_code error;
-    CONCORD_CHECK(std::filesystem::exists(path, error), IoError, "cannot open {}: no such file",
-                  printable(path.string()));
+    const bool is_there = std::filesystem::exists(path, error);
+    CONCORD_CHECK(!error, IoError, "cannot open {}: {}", printable(path.string()), error.message());
+    CONCORD_CHECK(is_there, IoError, "cannot open {}: no such file", printable(path.string()));
     CONCORD_CHECK(std::filesystem::is_regular_file(path, error), IoError, "cannot read {}: not a regular file",
                   printable(path.string()));
     file_bytes_ = std::filesystem::file_size(path, error);
@@ -133,7 +134,8 @@ class SafetensorsFile::Reader {
     std::array<std::byte, kPrefix> prefix{};
     if (file_bytes_ < kPrefix) {
       refuse_foreign_format();
-      fail(0, "header length", fmt::format("the file has {} bytes", file_bytes_));
+      fail(0, "header length",
+           fmt::format("the file has {} bytes: it is cut off, or not a safetensors file", file_bytes_));
     }
     read_bytes(prefix, 0, "header length");
     std::uint64_t length = 0;
@@ -177,8 +179,8 @@ class SafetensorsFile::Reader {
     entry.begin = offsets[0];
     entry.end = offsets[1];
     if (entry.begin > entry.end || entry.end > file_bytes_ - data_) {
-      check(false, fmt::format("data_offsets [{}, {}] are outside the {} bytes of data", entry.begin, entry.end,
-                               file_bytes_ - data_));
+      check(false, fmt::format("data_offsets [{}, {}] are outside the {} bytes of data: the file is cut off or damaged",
+                               entry.begin, entry.end, file_bytes_ - data_));
     }
     check(shape.is_array() && shape.size() <= Shape::kMaxRank, "shape is not a list of at most 8 numbers");
     std::uint64_t bytes = entry.element->bytes;

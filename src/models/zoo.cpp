@@ -5,6 +5,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/nearest_name.hpp"
+#include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/models/networks.hpp"
 
@@ -29,7 +30,7 @@ namespace {
 std::string suggestion(std::string_view network) {
   std::vector<std::string> names;
   for (const Model& model : all()) names.emplace_back(model.name);
-  const auto nearest = nearest_name(network, names);
+  const auto nearest = nearest_name(lower(network), names);
   return nearest ? fmt::format("; did you mean {}?", *nearest) : ".";
 }
 

@@ -52,7 +52,7 @@ class Hardtanh : public Module {
   float low_, high_;
 };
 
-/// x for x >= 0, else weight·x with a trained weight: (1), or (C) for x (N, C, …).
+/// x for x > 0, else weight·x with a trained weight: (1), or (C) for x (N, C, …).
 class PReLU : public Module {
  public:
   /// `parameters` is the size of the weight, `first` its initial value. Throws ArgumentError for fewer than 1

@@ -41,8 +41,8 @@ class SynchronisedStatistics {
   int outer_rank_, outer_ranks_;
 };
 
-/// The least and the largest rank of the input: 1d layers take (N, C) or (N, C, L), 2d (N, C, H, W), 3d (N, C, D, H,
-/// W).
+/// The least and the largest rank of the input: 1d layers take (N, C, L), and those of batch norm (N, C) too, 2d
+/// (N, C, H, W), 3d (N, C, D, H, W).
 struct NormRanks {
   std::size_t least, most;
 };

@@ -50,6 +50,7 @@ class Padding {
   Padding(std::int64_t rows, std::int64_t columns) requires(Rank == 2) : Padding(Extent<Rank>(rows, columns)) {}
   Padding(std::int64_t depth, std::int64_t rows, std::int64_t columns) requires(Rank == 3)
       : Padding(Extent<Rank>(depth, rows, columns)) {}
+  /// Other numbers of pixels before the first and after the last.
   [[nodiscard]] static Padding before_after(const Extent<Rank>& before, const Extent<Rank>& after) {
     Padding padding(before);
     padding.after_ = after;

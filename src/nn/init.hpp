@@ -21,7 +21,9 @@ enum class Nonlinearity : std::uint8_t { linear, sigmoid, tanh, relu, leaky_relu
 [[nodiscard]] double gain_of(Nonlinearity function, double slope = 0.01);
 
 [[nodiscard]] Initializer constant(double value);
+/// In [low, high). Throws ArgumentError if low > high.
 [[nodiscard]] Initializer uniform(double low, double high);
+/// Throws ArgumentError for a negative deviation.
 [[nodiscard]] Initializer normal(double mean, double deviation);
 
 /// Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.

@@ -50,11 +50,13 @@ struct Nll {
 
 // The losses below compare elements; prediction and target have the same shape.
 
+/// (prediction − target)².
 struct Mse {
   Reduction reduction = Reduction::mean;
   Value operator()(Value prediction, Value target) const;
 };
 
+/// |prediction − target|.
 struct L1 {
   Reduction reduction = Reduction::mean;
   Value operator()(Value prediction, Value target) const;

@@ -1,5 +1,5 @@
 // Layers that are divided among the devices of a training, each of which has a part of their weights. The trainer makes
-// a DividedLayers around a network; layers ask what of them is this device's.
+// a DividedLayers around a network; layers ask which part of them belongs to this device.
 #pragma once
 
 #include <optional>

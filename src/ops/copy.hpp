@@ -100,11 +100,13 @@ inline Value reshape(Value x, std::initializer_list<std::int64_t> dims) {
 }
 /// Joins the dimensions from `start_axis` on into one.
 Value flatten(Value x, std::int64_t start_axis = 1);
+/// Dimension i of the result is dimension order[i] of x.
 Value transpose(Value x, std::vector<std::int64_t> order);
 /// x[start:stop:step] along one axis. A negative start or stop counts from the end.
 Value slice(Value x, std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1);
 /// Pads each dimension with before[i] and after[i] elements, >= 0.
 Value pad(Value x, std::vector<std::int64_t> before, std::vector<std::int64_t> after, float value = 0);
+/// Joins values of equal shape except along `axis`.
 Value concat(std::vector<Value> values, std::int64_t axis);
 
 }  // namespace concord

@@ -49,7 +49,9 @@ class ScatterAdd final : public Operator {
 
 }  // namespace ops
 
+/// See ops::Gather.
 Value gather(Value table, Value indices, std::int64_t padding = -1);
+/// See ops::ScatterAdd.
 Value scatter_add(Value src, Value indices, std::int64_t rows, std::int64_t padding = -1);
 
 }  // namespace concord

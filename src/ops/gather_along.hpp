@@ -43,7 +43,9 @@ class ScatterAddAlong final : public Operator {
 
 }  // namespace ops
 
+/// See ops::GatherAlong.
 Value gather_along(Value x, Value indices, std::int64_t axis);
+/// See ops::ScatterAddAlong.
 Value scatter_add_along(Value src, Value indices, std::int64_t axis, std::int64_t size);
 
 }  // namespace concord

@@ -67,6 +67,7 @@ std::vector<Value> pointwise(std::string label, std::vector<Value> inputs, std::
 Value full(Graph& graph, Shape shape, float value);
 /// 0, 1, … n-1 as i32 [n].
 Value iota(Graph& graph, std::int64_t n);
+/// To an integer type it rounds toward 0.
 Value cast(Value x, DType type);
 
 // Integers (i32, u8): +, −, ×, minimum, maximum, where, abs and square give i32, as in PyTorch (except u8, which wraps

@@ -1,6 +1,5 @@
 // Random tensors from the counter-based stream (philox.h). uniform, bernoulli and attention have equal bits on every
-// device.
-// normal uses log, sqrt and cos, so devices agree up to rounding.
+// device; normal uses log, sqrt and cos, so devices agree up to rounding.
 #pragma once
 
 #include "concord/core/export.hpp"

@@ -10,9 +10,8 @@ namespace ops {
 enum class ReduceKind : std::uint8_t { sum, product, maximum, minimum, norm, argmax };
 
 /// src f32 → the same rank; the reduced axes have size 1. Of no elements, the sum and the norm are 0 and the product is
-/// 1; the others are refused. norm is the Euclidean norm: squares neither overflow nor
-/// underflow, and a norm above the largest fp32 number is that number. argmax (one axis) gives i32, the first of equal
-/// maxima.
+/// 1; the others are refused. norm is the Euclidean norm: squares neither overflow nor underflow, and a norm above the
+/// largest fp32 number is that number. argmax (one axis) gives i32, the first of equal maxima.
 class Reduce final : public Operator {
  public:
   /// `axes` are sorted, distinct and in [0, rank).
@@ -44,6 +43,7 @@ Value reduce_max(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = 
 Value reduce_min(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 /// The Euclidean norm. Its gradient is 0 where the norm is 0.
 Value norm(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+/// The index, i32, of the largest element along `axis`; the first of equal ones.
 Value argmax(Value x, std::int64_t axis, bool keep_dims = false);
 /// Sums x over the axes along which `shape` broadcasts to the shape of x, and reshapes the result to `shape`.
 Value sum_to(Value x, const Shape& shape);

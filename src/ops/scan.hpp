@@ -31,6 +31,7 @@ class CumSum final : public Operator {
 struct CumSumOptions {
   bool exclusive = false, reverse = false;
 };
+/// Sums of f32 along `axis` up to each element; see ops::CumSum.
 Value cumsum(Value x, std::int64_t axis, const CumSumOptions& options = {});
 
 }  // namespace concord

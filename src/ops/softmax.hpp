@@ -61,7 +61,9 @@ class CrossEntropy final : public Operator {
 
 }  // namespace ops
 
+/// exp(x) over its sum along `axis`.
 Value softmax(Value x, std::int64_t axis = -1);
+/// log(softmax(x)), without overflow and without log(0).
 Value log_softmax(Value x, std::int64_t axis = -1);
 /// The loss of each row, (N); see ops::CrossEntropy. loss::cross_entropy is their mean.
 Value cross_entropy_rows(Value logits, Value target, float label_smoothing = 0);

@@ -19,6 +19,7 @@ class StopGradient final : public Operator {
 
 }  // namespace ops
 
+/// x, for which no gradient goes on, as torch.Tensor.detach.
 Value stop_gradient(Value x);
 
 }  // namespace concord

@@ -29,9 +29,11 @@ class TopK final : public Operator {
 
 }  // namespace ops
 
+/// Both have size k along the axis; indices are i32.
 struct TopKResult {
   Value values, indices;
 };
+/// See ops::TopK.
 TopKResult top_k(Value x, std::int64_t k, std::int64_t axis = -1, bool largest = true);
 
 }  // namespace concord

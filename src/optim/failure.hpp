@@ -20,7 +20,7 @@ struct BadGradient {
 };
 
 /// Returns the first bad gradient in the order of the backward pass. `graph` was given to `minimize`; `kept` is
-/// compiled from it with retains_all. Reads the results of the last run.
+/// compiled from it with Retain::all. Reads the results of the last run.
 [[nodiscard]] std::optional<BadGradient> first_bad_gradient(const Graph& graph, const Program& kept);
 
 /// Advice for a loss or a gradient that is not finite.

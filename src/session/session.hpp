@@ -57,9 +57,9 @@ class Session {
   /// programs.
   [[nodiscard]] Session share() const;
 
-  /// Takes the weights of a file of any format that weights::load reads, for all sessions that share them. Until the first run the names of the weights are
-  /// not known; the file is then read at the first run. Throws IoError, and FormatError for a damaged file or for that
-  /// of another network.
+  /// Takes the weights of a file of any format that weights::load reads, for all sessions that share them. Until the
+  /// first run the names of the weights are not known; the file is then read at the first run. Throws IoError, and
+  /// FormatError for a damaged file or for that of another network.
   void load(const std::filesystem::path& path, const io::LoadOptions& options = {});
 
   /// Computes the outputs for these inputs. Inputs have the names of nn::Module::input_names; of a network that accepts

@@ -84,6 +84,11 @@ void resume(TrainerState& state, const std::filesystem::path& path) {
       "{}: the training stopped between the {} batches of an update; continue it on one device until the next "
       "update",
       file, at.accumulate);
+  const auto averaging = info.extra.find("ema_decay");
+  const bool has_averages = averaging == info.extra.end() || averaging->second != "0";
+  CONCORD_CHECK(has_averages || state.options.ema_decay == 0, ArgumentError,
+                "{}: the training had no averages of its weights; it cannot go on with ema_decay {} (--ema)", file,
+                state.options.ema_decay);
   state.weights.resume(std::move(checkpoint), path);
   state.at = std::move(at);
   state.resumed = {path, info.schedule};

@@ -69,8 +69,10 @@ bool Exchange::connect_peers() {
     bucket.peer = connected_peer_memory(*group_, device, bucket.bytes);
     is_good = bucket.peer != nullptr;
   }
-  CONCORD_CHECK(is_good || collective::wanted_transport() != "peer", NotSupported,
-                "CONCORD_EXCHANGE is peer, but the devices of this training do not read each other's memory");
+  CONCORD_CHECK(
+      is_good || collective::wanted_transport() != "peer", NotSupported,
+      "the exchange is to be peer (--exchange, CONCORD_EXCHANGE), but the devices of this training do not read "
+      "each other's memory");
   if (!is_good) {
     for (Bucket& bucket : buckets_) bucket.peer.reset();
   }

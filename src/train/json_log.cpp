@@ -34,7 +34,8 @@ const char* name_of(History::End end) {
 }  // namespace
 
 JsonLog::JsonLog(std::filesystem::path path) : path_(std::move(path)), file_(path_, std::ios::app) {
-  CONCORD_CHECK(file_.is_open(), IoError, "{}: cannot be opened for writing", path_.string());
+  CONCORD_CHECK(file_.is_open(), IoError, "{}: cannot be opened for writing: {}", path_.string(),
+                std::generic_category().message(errno));
 }
 
 void JsonLog::write(const std::string& line) {

@@ -10,6 +10,7 @@
 namespace CONCORD_PUBLIC concord {
 
 /// {"event": "epoch", "epoch": 1, "steps": 938, "loss": …, "rate": …, "seconds": …, "samples_per_second": …,
+///  "waiting": …,
 ///  "validation": {"loss": …, "accuracy": …, "top_k": …, "k": 5, "samples": 10000, "metrics": {"name": …}}}
 /// {"event": "end", "reason": "finished" | "stopped" | "early"}
 /// {"event": "test", "test": {as validation}}, where `on_test` is called

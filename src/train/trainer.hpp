@@ -66,6 +66,9 @@ class Trainer {
   /// - In a process started by `concord compare PROGRAM`, it compares the training on several devices instead. Then the
   ///   command ends the process; if it does not, `fit` throws FitReplaced.
   History fit(const Samples& data, const FitOptions& options = {});
+  /// Returns loss, accuracy and metrics of the network on all samples, in evaluation mode, with averaged weights if
+  /// there are any. EvaluateOptions::k above the number of classes counts as that number. Throws ArgumentError for k
+  /// below 1 and for labels outside the classes, ShapeError if the samples do not fit the network.
   [[nodiscard]] Metrics evaluate(const Samples& data, const EvaluateOptions& options = {});
   /// Replaces the running statistics of batch norm by their mean over the data, computed with the weights that
   /// evaluations use, as torch.optim.swa_utils.update_bn does. Averaged weights (TrainerOptions::ema_decay) need it,
@@ -73,8 +76,11 @@ class Trainer {
   /// changes the statistics again. Samples come in random order in batches of one size; the remaining samples are
   /// skipped. Throws as `fit`.
   void refresh_statistics(const Samples& data, std::int64_t batch = 256);
-  /// Returns the outputs of the network for all samples, [N, …], in evaluation mode. u8 features are divided by 255.
+  /// Returns the outputs of the network for all samples, [N, …], in evaluation mode. u8 features are divided by 255,
+  /// whatever scale the training set had.
   [[nodiscard]] Tensor predict(const Tensor& features, std::int64_t batch = 256);
+  /// Reads u8 features as their ColumnSpec says. `data` needs no labels. Throws ArgumentError if the network has
+  /// several outputs.
   [[nodiscard]] Tensor predict(const Samples& data, std::int64_t batch = 256);
   /// As `predict`, for a network with several outputs: by name, or "0", "1", … for outputs without a name. `data` needs
   /// no labels.

@@ -46,6 +46,15 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
   CHECK_THAT(run_command({"train"}).err, !test::contains("--optimizer"));
   check_refusal({"train", "mlp"}, 2, {"--data is required"});
   check_refusal({"train", "perceptron", "--data", "random"}, 2, {"no network 'perceptron'", "mlp, lenet"});
+  check_refusal({"train", "LeNet", "--data", "random"}, 2, {"no network 'LeNet'; did you mean lenet?"});
+  check_refusal({"bench", command_path()}, 2, {"is a file and no network", "--weights"});
+  for (const Arguments& more :
+       {Arguments{"--shares", "3,1"}, Arguments{"--gradients", "bf16"}, Arguments{"--sync-batch-norm"}}) {
+    check_refusal(with(train, more), 2, {"are for several devices; name them with --devices"});
+  }
+  check_refusal({"convert", "a.safetensors", "b.pth"}, 2, {"b.pth", "must end with .safetensors"});
+  check_refusal({"export", "lenet", "--out", "lenet.txt"}, 2, {"lenet.txt", "must end with .onnx"});
+  check_refusal({"evaluate", "net.onnx", "random"}, 2, {"evaluate net.onnx net.safetensors"});
   check_refusal({"train", "mlp", "--data", "mnits"}, 2, {"unknown data set 'mnits'", "fashion-mnist"});
   check_refusal(with(train, {"--nonsense"}), 2, {"--nonsense"});
   check_refusal(with(train, {"--batch", "0"}), 2, {"--batch: 0 is not an integer from 1 to"});

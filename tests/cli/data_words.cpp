@@ -137,7 +137,7 @@ TEST_CASE("data bench counts bad samples, not tries", "[cli]") {
 TEST_CASE("a subcommand that is misspelt is suggested", "[cli]") {
   if (!command_is_there()) return;
   check_refusal({"data", "chek", "folder:x"}, 2,
-                {"data has no subcommand 'chek'; did you mean check?: check, pack, bench"});
+                {"data has no subcommand 'chek'; did you mean check? There are check, pack, bench"});
   check_refusal({"data", "folder:x"}, 2, {"data has no subcommand 'folder:x': check, pack, bench"});
   check_refusal({"trian"}, 2, {"not 'trian'; did you mean train?"});
   check_refusal({"data"}, 2, {"A subcommand is required"});

@@ -83,6 +83,7 @@ TEST_CASE("Ctrl-C leaves a whole checkpoint, and the training goes on to the sam
   Process process(command_path(), train(data, {"--epochs", "100000", "--checkpoint", checkpoint}));
   REQUIRE(process.wait_for_error_text("epoch 1/100000"));
   process.send(SIGINT);
+  process.send(SIGINT);  // the same request by another sender, as of a launcher
   const Ended stopped = process.finish();
   INFO(stopped.err);
   CHECK(stopped.code == 130);
@@ -90,6 +91,7 @@ TEST_CASE("Ctrl-C leaves a whole checkpoint, and the training goes on to the sam
   const std::int64_t steps = number_after(stopped.err, "stopped after");
   CHECK(steps >= 29);  // a tenth is held out
 
+  check_refusal(train(data, {"--resume", checkpoint, "--ema", "0.9"}), 2, {checkpoint, "had no averages", "--ema"});
   const std::string resumed_weights = (folder / "resumed").string(), whole_weights = (folder / "whole").string();
   const Ended resumed = run_command(
       train(data, {"--epochs", "100000", "--max-steps", "7", "--resume", checkpoint, "--out", resumed_weights}));

@@ -5,6 +5,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "concord/ops/conv.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise_group.hpp"
@@ -60,7 +61,8 @@ std::vector<float> results_of(const Operator& op, std::span<const float> inputs,
     }
     return results;
   }
-  const bool product = dynamic_cast<const ops::Matmul*>(&op) != nullptr;
+  const bool product =
+      dynamic_cast<const ops::Matmul*>(&op) != nullptr || dynamic_cast<const ops::Conv*>(&op) != nullptr;
   return std::vector<float>(outputs, product ? inputs[0] * inputs[1] : inputs[0]);
 }
 
@@ -91,6 +93,7 @@ PreparedKernel FakeDevice::prepare(const KernelRequest& request) {
   }
   PreparedKernel prepared{nullptr, kernel->input_layouts, kernel->output_layouts};
   prepared.kernel = std::move(kernel);
+  if (const auto input = overwrites.find(op); input != overwrites.end()) prepared.overwrites = input->second;
   return prepared;
 }
 

@@ -60,6 +60,8 @@ class FakeDevice final : public Device {
   bool refuses_groups = false;                                             // of reorders
   bool joins_operators = false;
   bool groups_sums = false;
+  bool folds = false;                     // factors by channel
+  std::map<std::string, int> overwrites;  // by operator name: the input that output 0 may lie over
 
   // What it was asked, in order.
   std::vector<KernelRequest> requests;
@@ -74,6 +76,7 @@ class FakeDevice final : public Device {
                                                         const Layout& to) override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorders(std::span<const Reorder> together) override;
   [[nodiscard]] bool has_joined_operators() const override { return joins_operators; }
+  [[nodiscard]] bool folds_factors() const override { return folds; }
   [[nodiscard]] bool groups_sum(const KernelRequest& sum) const override {
     return groups_sums && sum.op->name() == "reduce_sum";
   }
@@ -125,8 +128,8 @@ Value named(Value value, std::string name);
 [[nodiscard]] bool in_order(const Lowered& program);
 
 /// What a program makes of one number for each input and variable, by value name: pointwise operators by their
-/// formulas, a matrix product as the product of its operands, every other operator as its first operand. Passes must
-/// not change it.
+/// formulas, a matrix product or convolution as the product of its operands, every other operator as its first operand.
+/// Passes must not change it.
 [[nodiscard]] std::map<std::string, float> evaluate(const Lowered& program, const std::map<std::string, float>& given);
 
 }  // namespace concord::test

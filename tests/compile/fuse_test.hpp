@@ -15,7 +15,7 @@ using Names = std::vector<std::string>;
 
 inline Lowered fused(const Graph& graph, std::span<const Value> outputs, const Device& device = FakeDevice()) {
   Lowered program = lower(graph, outputs, false);
-  fuse(program, device, Precision::fp32);
+  fuse(program, device);
   CHECK(in_order(program));
   return program;
 }

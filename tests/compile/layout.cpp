@@ -220,7 +220,7 @@ TEST_CASE("a device is asked for no kernel and no epilogue of results without el
   FakeDevice device;
   device.takes_epilogue = [](const Operator&, const Expression&) { return true; };
   Lowered program = lower(graph, outputs, false);
-  fuse(program, device, Precision::fp32);
+  fuse(program, device);
   choose_layouts(program, device);
   CHECK(device.questions.empty());
   REQUIRE(device.requests.size() == 1);

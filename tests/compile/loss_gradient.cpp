@@ -110,7 +110,7 @@ TEST_CASE("in a program that pauses, a loss waits for no gradient", "[compile]")
   const std::vector results{mean(rows), gradient(mean(rows), std::vector{c.logits})[0]};
   const JoiningDevice joining;
   Lowered program = lower(c.graph, results, false);
-  fuse(program, joining.device, Precision::fp32, true);
+  fuse(program, joining.device, {.pauses = true});
   CHECK(count(program, "cross_entropy+gradient") == 0);
   CHECK(count(program, "cross_entropy") == 1);
 }

@@ -62,7 +62,7 @@ Lowered deep_step(int layers) {
   const Value gradient_of_first = gradient(loss, std::vector{weights.front()})[0];
   graph.assign(weights.front(), weights.front() - gradient_of_first * 0.1F);
   Lowered program = lower(graph, std::vector{loss}, false);
-  fuse(program, FakeDevice(), Precision::fp32);
+  fuse(program, FakeDevice());
   return program;
 }
 

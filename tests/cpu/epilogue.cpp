@@ -1,4 +1,5 @@
 // Epilogues: what the CPU backend fuses into products and convolutions, and that NaN survives a fused relu.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -58,6 +59,20 @@ TEST_CASE("a fused operator gives what its parts give", "[cpu]") {
       const float sum = base.values<float>()[i] + bias.values<float>()[i / 20 % 5] + residual.values<float>()[i];
       REQUIRE(got.values<float>()[i] == Approx(std::max(sum, 0.0F)).margin(1e-5));
     }
+  }
+}
+
+TEST_CASE("a convolution adds to the image that lies in its result", "[cpu]") {
+  const ops::Fused fused(std::make_shared<ops::Conv>(ops::ConvOptions{}), 2,
+                         Expression({scalar::max(kResult + kFirst + kSecond, 0.0F)}, 3), "conv+bias+add+relu");
+  const std::vector<Tensor> given{normal_tensor(Shape{2, 16, 6, 6}, 1), normal_tensor(Shape{32, 16, 1, 1}, 2),
+                                  normal_tensor(Shape{32, 1, 1}, 3), normal_tensor(Shape{2, 32, 6, 6}, 4)};
+  for (const bool last : {false, true}) {
+    const KernelRun apart = run_kernel(fused, given, last),
+                    over = run_kernel(fused, given, last, Precision::fp32, true);
+    CHECK(over.overwritten == 3);
+    CHECK(apart.kernel == over.kernel);
+    CHECK(std::ranges::equal(apart.outputs[0].values<float>(), over.outputs[0].values<float>()));
   }
 }
 

@@ -43,7 +43,8 @@ Tensor normal_tensor(const Shape& shape, std::uint32_t seed) {
   return tensor;
 }
 
-KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool last, Precision precision) {
+KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool last, Precision precision,
+                     bool in_place) {
   KernelRequest request{.op = &op, .inputs = {}, .input_layouts = {}, .outputs = {}, .precision = precision};
   for (const Tensor& input : inputs) {
     request.inputs.push_back(input.spec());
@@ -67,9 +68,14 @@ KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool
     dst.push_back(allocate(request.outputs[k], prepared.output_layouts[k]));
     dst_operands.push_back({dst.back().get(), 0});
   }
+  const int overwritten = in_place ? prepared.overwrites : -1;
+  if (overwritten >= 0) {
+    dst[0] = src[static_cast<std::size_t>(overwritten)];
+    dst_operands[0] = src_operands[static_cast<std::size_t>(overwritten)];
+  }
   const BufferPtr workspace = cpu_device()->allocate(prepared.kernel->workspace());
   prepared.kernel->bind(src_operands, dst_operands, {workspace.get(), 0})->enqueue();
-  KernelRun run{.outputs = {}, .kernel = prepared.kernel->name(), .output_layouts = {}};
+  KernelRun run{.outputs = {}, .kernel = prepared.kernel->name(), .output_layouts = {}, .overwritten = overwritten};
   for (std::size_t k = 0; k < request.outputs.size(); ++k) {
     const Layout& layout = prepared.output_layouts[k];
     const BufferPtr plain = reordered(request.outputs[k], layout, dst[k], nullptr);

@@ -13,12 +13,13 @@ struct KernelRun {
   std::vector<Tensor> outputs;
   std::string kernel;
   std::vector<std::string> output_layouts;  // "" is row-major
+  int overwritten = -1;                     // the input that output 0 lay over
 };
 
 /// Inputs of 3 to 5 dimensions are offered channels-last when `last`, and f32 inputs of 2 dimensions and more in bf16
-/// with that precision.
+/// with that precision. `in_place`: output 0 lies over the input that the kernel names, if it names one.
 [[nodiscard]] KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool last,
-                                   Precision precision = Precision::fp32);
+                                   Precision precision = Precision::fp32, bool in_place = false);
 
 /// N(0, 1), a function of shape and seed.
 [[nodiscard]] Tensor normal_tensor(const Shape& shape, std::uint32_t seed);

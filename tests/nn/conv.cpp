@@ -3,6 +3,7 @@
 
 #include "concord/core/philox.hpp"
 #include "concord/nn/pool.hpp"
+#include "concord/ops/conv.hpp"
 #include "goldens.hpp"
 
 using namespace concord;
@@ -195,6 +196,17 @@ TEST_CASE("convolution layers begin as PyTorch's do", "[nn][conv]") {
   CHECK(back.weight()->spec.shape == Shape{4, 3, 1, 2, 3});
   CHECK(bound(back.weight()) == Approx(1 / std::sqrt(3.0 * 6)));
   CHECK(bound(back.bias()) == Approx(1 / std::sqrt(3.0 * 6)));
+}
+
+TEST_CASE("a convolution pads by other numbers before and after", "[nn][conv]") {
+  nn::Conv2d layer(4, 3, {3, 2}, {.padding = nn::Padding<2>::before_after({1, 0}, {2, 1}), .bias = false});
+  Graph graph;
+  const Value y = layer(graph.input("x", {DType::f32, Shape{2, 4, 6, 7}}));
+  CHECK(y.shape() == Shape{2, 3, 7, 7});
+  const auto* conv = dynamic_cast<const ops::Conv*>(y.node().op.get());
+  REQUIRE(conv != nullptr);
+  CHECK(conv->options().padding == ops::Spatial{0, 1, 0});
+  CHECK(conv->options().padding_after == ops::Spatial{0, 2, 1});
 }
 
 TEST_CASE("convolution layers refuse what does not fit", "[nn][conv]") {

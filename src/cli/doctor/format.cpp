@@ -15,21 +15,23 @@ namespace concord::cli {
 namespace {
 
 volatile std::sig_atomic_t signals = 0;
-volatile std::sig_atomic_t first_at = 0;  // second of the monotonic clock
+volatile std::sig_atomic_t first_at = 0;  // by the monotonic clock, in milliseconds
 
-std::sig_atomic_t seconds_now() {
+std::sig_atomic_t milliseconds_now() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::sig_atomic_t>(now.tv_sec);
+  constexpr std::int64_t kRange = std::int64_t{1} << 30;
+  return static_cast<std::sig_atomic_t>((now.tv_sec * std::int64_t{1000} + now.tv_nsec / 1000000) % kRange);
 }
 
-/// Ends the process when the user repeats it. A scheduler asks once, but by several senders: itself, and launchers that
-/// pass it on to the ranks.
+/// Ends the process when the user repeats it. One request may come from several senders: a scheduler or a terminal, and
+/// launchers that pass it on to the ranks.
 extern "C" void on_signal(int number) {
-  constexpr std::sig_atomic_t kOneRequest = 10;  // seconds
+  const std::sig_atomic_t one_request = number == SIGINT ? 1000 : 10000;
   signals = signals + 1;
-  if (signals == 1) first_at = seconds_now();
-  const bool is_repeated = signals > 1 && (number == SIGINT || seconds_now() - first_at > kOneRequest);
+  if (signals == 1) first_at = milliseconds_now();
+  const std::sig_atomic_t since = milliseconds_now() - first_at;
+  const bool is_repeated = signals > 1 && (since > one_request || since < 0);
   if (is_repeated) {
     std::signal(number, SIG_DFL);
     std::raise(number);
@@ -59,7 +61,8 @@ std::size_t width(const std::string& text) {
 
 bool is_number(const std::string& cell) {
   const std::size_t start = !cell.empty() && cell[0] == '-' ? 1 : 0;
-  const bool is_name = cell.find('/') != std::string::npos;  // of a node, such as 3/add
+  const std::string number = cell.substr(start, cell.find_first_of(" %", start) - start);  // what follows is its unit
+  const bool is_name = number.find_first_not_of("0123456789.,e+-x") != std::string::npos;  // such as 3/add, 5.weight
   return !is_name && cell.size() > start && is_digit(cell[start]);
 }
 

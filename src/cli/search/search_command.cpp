@@ -258,6 +258,7 @@ void add_search(CLI::App& app) {
       "Devices that train trials, each one at a time: all, or selectors with commas between, such as opencl:gpu for "
       "every GPU [$CONCORD_DEVICE, else auto]");
   options->recipe.add(*command);
+  command->get_option("--max-steps")->group("");  // refused: trials have epochs
   command->add_option("--space", options->space,
                       "What is searched: lr=log(1e-4,1e-1) batch={32,64} depth=[2,6]; options of training and sizes of "
                       "the network; [a,b,n] has n values");

@@ -76,9 +76,9 @@ void check_name(const search::Parameter& parameter, const TrainingRecipe& base, 
   const std::string sizes = names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
   names.insert(names.end(), kSearchedOptions.begin(), kSearchedOptions.end());
   const auto nearest = nearest_name(name, names);
-  throw ArgumentError(fmt::format("--space: {} is no option of training and no size of {}{}. Options: {}; sizes: {}",
+  throw ArgumentError(fmt::format("--space: {} is no option of training and no size of {}{} Options: {}; sizes: {}",
                                   printable(name), base_name(base.training.model),
-                                  nearest ? fmt::format("; did you mean {}?", *nearest) : std::string(),
+                                  nearest ? fmt::format("; did you mean {}?", *nearest) : ".",
                                   fmt::join(kSearchedOptions, ", "), sizes));
 }
 

@@ -15,7 +15,7 @@ namespace CONCORD_PUBLIC concord {
 
 struct OperatorCase {
   std::string node, op, attributes;
-  /// The kernel as fused (Retain::fused), else the unfused operator (retains_all).
+  /// The kernel as fused (Retain::fused), else the unfused operator (Retain::all).
   bool fused = false;
   std::string device, kernel;                       // device and kernel that computed `results`
   std::vector<std::string> outputs = {};            // names of the results

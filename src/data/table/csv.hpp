@@ -29,8 +29,8 @@ inline constexpr std::int64_t kMostCategories = std::int64_t{1} << 24;
 
 /// How a table is read. Columns are called by their names in the header, or by their positions "0", "1", … without one.
 struct CsvOptions {
-  /// Of the fields: , ; | or a tab. 0: that of them which splits the first rows alike; also Excel's line "sep=;"
-  /// counts.
+  /// Of the fields: , ; | or a tab. 0: the one that splits the first rows into equally many fields; also Excel's
+  /// line "sep=;" counts.
   char separator = '\0';
   /// Whether the first row has the names. Nothing: it does if it has one of the names below, or if no field in it is a
   /// number.
@@ -38,7 +38,7 @@ struct CsvOptions {
   std::vector<std::string> labels = {};      // classes, or targets by the rule of fit_csv
   std::vector<std::string> targets = {};     // numbers to be predicted
   std::vector<std::string> drop = {};        // columns that are not read
-  std::vector<std::string> columns = {};     // if any: those without a place in these lists are not read
+  std::vector<std::string> columns = {};     // if not empty, other columns that no list names are not read
   std::vector<std::string> categories = {};  // columns of text, even if all of it are numbers
   std::vector<std::string> numbers = {};     // columns of numbers: a row with other text is bad
   BadRows bad = BadRows::fail;

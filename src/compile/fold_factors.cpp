@@ -1,0 +1,322 @@
+// Factors by channel behind a convolution, as a normalisation in evaluation has them, become part of its weights. A
+// formula of the results of convolutions is taken apart into sums in which each result has a factor; what is added by
+// channel becomes one operand. The results round as before: a convolution rounds to the size of its result, before the
+// mean is subtracted, with and without the factors.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "concord/compile/lowered.hpp"
+#include "concord/ops/conv.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/pointwise.hpp"
+
+namespace concord {
+namespace {
+
+using F = ScalarFunction;
+
+/// Σ factor·result + Σ others + shift. A factor without a formula is 1. `shift` has one value for each channel.
+struct Sum {
+  std::map<int, std::optional<Scalar>> results;  // by the input that a convolution makes
+  std::vector<Scalar> others;
+  std::optional<Scalar> shift;
+};
+
+/// Takes a formula apart and writes it without the factors.
+class Factors {
+ public:
+  /// The inputs of the formula, of which there are `inputs`: those that convolutions make, and those that have a value
+  /// for each channel.
+  Factors(int inputs, std::set<int> results, std::set<int> by_channel)
+      : inputs_(inputs), is_result_(std::move(results)), is_by_channel_(std::move(by_channel)) {}
+
+  /// The formula for convolutions whose weights have the factors; shift k is its input `inputs` + k.
+  [[nodiscard]] Scalar without(const Scalar& formula) {
+    if (!reads_result(formula)) return formula;
+    const Sum sum = sum_of(formula);
+    std::optional<Scalar> whole;
+    const auto add = [&](const Scalar& term) { whole = whole ? *whole + term : term; };
+    for (const auto& [input, factor] : sum.results) {
+      if (!factors_.emplace(input, factor).second && text_of(factors_.at(input)) != text_of(factor)) clash_ = true;
+    }
+    if (!sum.results.empty()) add(scalar::input(sum.results.begin()->first));
+    if (sum.shift) add(scalar::input(inputs_ + place_of(*sum.shift)));
+    for (auto other = sum.results.begin(); other != sum.results.end(); ++other) {
+      if (other != sum.results.begin()) add(scalar::input(other->first));
+    }
+    for (const Scalar& other : sum.others) add(other);
+    return *whole;
+  }
+
+  /// The factor of each result that has one by channel.
+  [[nodiscard]] std::map<int, Scalar> factors() const {
+    std::map<int, Scalar> found;
+    for (const auto& [input, factor] : factors_) {
+      if (factor) found.emplace(input, *factor);
+    }
+    return found;
+  }
+  [[nodiscard]] const std::vector<Scalar>& shifts() const { return shifts_; }
+  /// Whether a result has two different factors, or one that is the same for all channels, so that the formula without
+  /// them means something else or saves nothing.
+  [[nodiscard]] bool is_useless() const {
+    const auto reads_channel = [&](const auto& entry) { return reads(entry.second, is_by_channel_); };
+    return clash_ || factors().empty() || !std::ranges::all_of(factors(), reads_channel);
+  }
+
+ private:
+  [[nodiscard]] static bool reads(const Scalar& formula, const std::set<int>& inputs) {
+    const Scalar::Node& node = formula.node();
+    if (node.function == F::input) return inputs.contains(node.index);
+    return std::ranges::any_of(node.arguments, [&](const Scalar& argument) { return reads(argument, inputs); });
+  }
+  [[nodiscard]] bool reads_result(const Scalar& formula) const { return reads(formula, is_result_); }
+  [[nodiscard]] bool is_by_channel(const Scalar& formula) const {
+    const Scalar::Node& node = formula.node();
+    if (node.function == F::input) return is_by_channel_.contains(node.index);
+    if (node.function == F::coordinate) return false;
+    return std::ranges::all_of(node.arguments, [&](const Scalar& argument) { return is_by_channel(argument); });
+  }
+  [[nodiscard]] std::string text_of(const std::optional<Scalar>& factor) const {
+    return factor ? Expression({*factor}, inputs_).str() : "";
+  }
+
+  /// Among the shifts, each of which stands there once.
+  [[nodiscard]] int place_of(const Scalar& shift) {
+    const auto is_it = [&](const Scalar& other) { return text_of(other) == text_of(shift); };
+    const auto found = std::ranges::find_if(shifts_, is_it);
+    if (found != shifts_.end()) return static_cast<int>(found - shifts_.begin());
+    shifts_.push_back(shift);
+    return static_cast<int>(shifts_.size()) - 1;
+  }
+
+  [[nodiscard]] Sum sum_of(const Scalar& formula) {
+    if (is_by_channel(formula)) return {.results = {}, .others = {}, .shift = formula};
+    if (!reads_result(formula)) return {.results = {}, .others = {formula}, .shift = {}};
+    const Scalar::Node& node = formula.node();
+    const std::vector<Scalar>& of = node.arguments;
+    switch (node.function) {
+      case F::input: return {.results = {{node.index, {}}}, .others = {}, .shift = {}};
+      case F::negate: return times(sum_of(of[0]), -1.0F);
+      case F::add: return plus(sum_of(of[0]), sum_of(of[1]));
+      case F::subtract: return plus(sum_of(of[0]), times(sum_of(of[1]), -1.0F));
+      case F::multiply:
+        if (is_by_channel(of[1])) return times(sum_of(of[0]), of[1]);
+        if (is_by_channel(of[0])) return times(sum_of(of[1]), of[0]);
+        break;
+      default: break;
+    }
+    std::vector<Scalar> arguments;
+    for (const Scalar& argument : of) arguments.push_back(without(argument));
+    return {.results = {}, .others = {scalar::apply(node.function, std::move(arguments))}, .shift = {}};
+  }
+
+  [[nodiscard]] static Sum times(Sum sum, const Scalar& number) {
+    for (auto& [input, factor] : sum.results) factor = factor ? *factor * number : number;
+    for (Scalar& other : sum.others) other = other * number;
+    if (sum.shift) sum.shift = *sum.shift * number;
+    return sum;
+  }
+  [[nodiscard]] Sum plus(Sum a, const Sum& b) {
+    for (const auto& [input, factor] : b.results) clash_ |= !a.results.emplace(input, factor).second;
+    a.others.insert(a.others.end(), b.others.begin(), b.others.end());
+    if (b.shift) a.shift = a.shift ? *a.shift + *b.shift : *b.shift;
+    return a;
+  }
+
+  int inputs_;
+  std::set<int> is_result_, is_by_channel_;
+  std::map<int, std::optional<Scalar>> factors_;  // by result
+  std::vector<Scalar> shifts_;
+  bool clash_ = false;
+};
+
+/// "add+maximum": the functions of the formula.
+std::string label_of(const Expression& expression) {
+  std::string label;
+  for (const Expression::Instruction& instruction : expression.code()) {
+    if (instruction.arguments[0] < 0) continue;
+    label += label.empty() ? "" : "+";
+    label += info_of(instruction.function).name;
+  }
+  return label;
+}
+
+class Folding {
+ public:
+  explicit Folding(Lowered& program) : program_(program) {
+    std::vector<int> readers(program.values.size(), 0);
+    producer_.assign(program.values.size(), -1);
+    is_fixed_.assign(program.values.size(), false);
+    for (std::size_t v = 0; v < program.values.size(); ++v) {
+      is_fixed_[v] = program.values[v].kind == LoweredValue::Kind::variable;
+      readers[v] += program.values[v].keep ? 2 : 0;
+    }
+    for (const LoweredAssignment& assignment : program.assignments) {
+      is_fixed_[at(assignment.variable)] = false;
+      readers[at(assignment.value)] += 2;
+    }
+    for (std::size_t n = 0; n < program.nodes.size(); ++n) {
+      const LoweredNode& node = program.nodes[n];
+      const bool is_fixed = !node.inputs.empty() && !is_all_reduce(node) &&
+                            std::ranges::all_of(node.inputs, [&](ValueId id) { return is_fixed_[at(id)]; });
+      for (const ValueId id : std::set<ValueId>(node.inputs.begin(), node.inputs.end())) ++readers[at(id)];
+      for (const ValueId id : node.outputs) {
+        is_fixed_[at(id)] = is_fixed;
+        producer_[at(id)] = static_cast<std::int32_t>(n);
+      }
+    }
+    for (const int count : readers) is_private_.push_back(count == 1);
+  }
+
+  void run() {
+    std::vector<LoweredNode> nodes;
+    std::set<ValueId> moved;  // results of convolutions that now stand before the formula that reads them
+    std::vector<std::vector<LoweredNode>> before(program_.nodes.size());
+    for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
+      before[n] = folded_into(program_.nodes[n]);
+      for (const LoweredNode& node : before[n]) moved.insert(node.outputs[0]);
+    }
+    for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
+      for (LoweredNode& node : before[n]) nodes.push_back(std::move(node));
+      if (!moved.contains(program_.nodes[n].outputs[0])) nodes.push_back(std::move(program_.nodes[n]));
+    }
+    program_.nodes = std::move(nodes);
+  }
+
+ private:
+  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id); }
+
+  /// The convolution of fixed weights that makes this value for one reader, else null.
+  [[nodiscard]] const LoweredNode* convolution(ValueId id) const {
+    if (at(id) >= producer_.size() || producer_[at(id)] < 0 || !is_private_[at(id)]) return nullptr;
+    const LoweredNode& node = program_.nodes[static_cast<std::size_t>(producer_[at(id)])];
+    const bool is_it = dynamic_cast<const ops::Conv*>(node.op.get()) != nullptr && !program_.is_empty(node) &&
+                       program_.value(node.inputs[1]).kind == LoweredValue::Kind::variable &&
+                       is_fixed_[at(node.inputs[1])] && program_.value(id).spec.dtype == DType::f32;
+    return is_it ? &node : nullptr;
+  }
+
+  /// Whether the value does not change from run to run and has one number for each channel of `shape`.
+  [[nodiscard]] bool is_by_channel(ValueId id, const Shape& shape) const {
+    const TensorSpec& spec = program_.value(id).spec;
+    const std::size_t rank = spec.shape.rank(), from_last = shape.rank() - 1;
+    return is_fixed_[at(id)] && spec.dtype == DType::f32 && (rank == from_last || rank == from_last + 1) &&
+           spec.shape.elements() == shape[1] && spec.shape[rank - from_last] == shape[1];
+  }
+
+  /// Rewrites `node` if it is a formula with such factors. Returns what stands before it then: the factors, the weights
+  /// with them, and the convolutions.
+  std::vector<LoweredNode> folded_into(LoweredNode& node) {
+    const auto* pointwise = dynamic_cast<const ops::Pointwise*>(node.op.get());
+    if (pointwise == nullptr || node.outputs.size() != 1 || pointwise->expression().uses_coordinates()) return {};
+    const TensorSpec spec = program_.value(node.outputs[0]).spec;
+    if (spec.dtype != DType::f32 || spec.shape.rank() < 3) return {};
+    std::set<int> results, by_channel;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId id = node.inputs[i];
+      if (is_by_channel(id, spec.shape)) by_channel.insert(static_cast<int>(i));
+      if (program_.value(id).spec == spec && convolution(id) != nullptr) results.insert(static_cast<int>(i));
+    }
+    if (results.empty() || by_channel.empty()) return {};
+    Factors factors(static_cast<int>(node.inputs.size()), results, by_channel);
+    const Scalar formula = factors.without(pointwise->expression().formulas()[0]);
+    if (factors.is_useless()) return {};
+
+    std::vector<Scalar> formulas;  // the factors, then the shifts
+    for (const auto& [input, factor] : factors.factors()) formulas.push_back(factor);
+    formulas.insert(formulas.end(), factors.shifts().begin(), factors.shifts().end());
+    std::vector<LoweredNode> before;
+    const std::vector<ValueId> channels = add(before, node, formulas, node.inputs, node.name + "/factors");
+    std::vector<ValueId> inputs = node.inputs;
+    inputs.insert(inputs.end(), channels.end() - static_cast<std::ptrdiff_t>(factors.shifts().size()), channels.end());
+    std::size_t k = 0;
+    for (const auto& [input, factor] : factors.factors()) {
+      LoweredNode conv = *convolution(node.inputs[static_cast<std::size_t>(input)]);
+      conv.inputs[1] = weights(before, conv, channels[k++]);
+      before.push_back(std::move(conv));
+    }
+    const Expression expression({formula}, static_cast<int>(inputs.size()));
+    const auto [read, own] = read_of(expression, inputs);
+    node.op = std::make_shared<const ops::Pointwise>(own, pointwise->types(), label_of(own), spec.shape);
+    node.inputs = read;
+    return before;
+  }
+
+  /// The inputs that the expression reads, and the expression over these alone.
+  [[nodiscard]] static std::pair<std::vector<ValueId>, Expression> read_of(const Expression& expression,
+                                                                           const std::vector<ValueId>& inputs) {
+    std::set<std::int32_t> used;
+    for (const Expression::Instruction& instruction : expression.code()) {
+      if (instruction.function == F::input) used.insert(instruction.index);
+    }
+    std::vector<ValueId> read;
+    std::vector<Scalar> slots(inputs.size(), Scalar(0.0F));
+    for (const std::int32_t index : used) {
+      slots[static_cast<std::size_t>(index)] = scalar::input(static_cast<int>(read.size()));
+      read.push_back(inputs[static_cast<std::size_t>(index)]);
+    }
+    std::vector<Scalar> formulas;
+    for (const Scalar& formula : expression.formulas()) formulas.push_back(substitute(formula, slots));
+    return {read, Expression(std::move(formulas), static_cast<int>(read.size()))};
+  }
+
+  ValueId add_value(const TensorSpec& spec, std::string name) {
+    LoweredValue& value = program_.values.emplace_back();
+    value.spec = spec;
+    value.name = std::move(name);
+    return static_cast<ValueId>(program_.values.size() - 1);
+  }
+
+  /// A node of these formulas over `inputs`, in the pass of `of`; its results.
+  std::vector<ValueId> add(std::vector<LoweredNode>& nodes, const LoweredNode& of, std::vector<Scalar> formulas,
+                           const std::vector<ValueId>& inputs, const std::string& name) {
+    const std::vector<DType> types(formulas.size(), DType::f32);
+    const auto [read, own] = read_of(Expression(std::move(formulas), static_cast<int>(inputs.size())), inputs);
+    LoweredNode& node = nodes.emplace_back();
+    node.op = std::make_shared<const ops::Pointwise>(own, types, "fold");
+    node.name = name;
+    node.inputs = read;
+    node.pass = of.pass;
+    for (const TensorSpec& spec : node.op->infer(program_.specs(read))) {
+      node.outputs.push_back(add_value(spec, fmt::format("{} {}", name, node.outputs.size())));
+    }
+    return node.outputs;
+  }
+
+  /// The weights of the convolution times `factor`.
+  ValueId weights(std::vector<LoweredNode>& nodes, const LoweredNode& conv, ValueId factor) {
+    const ValueId plain = conv.inputs[1];
+    const Shape shape = program_.value(plain).spec.shape;
+    std::vector<std::int64_t> dims(shape.rank(), 1);
+    dims[0] = shape[0];
+    LoweredNode reshape;
+    reshape.op = std::make_shared<const ops::Reshape>(Shape(dims));
+    reshape.name = conv.name + "/factor";
+    reshape.inputs = {factor};
+    reshape.outputs = {add_value({DType::f32, Shape(dims)}, reshape.name)};
+    reshape.pass = conv.pass;
+    program_.value(reshape.outputs[0]).alias_of = factor;
+    const ValueId by_output = reshape.outputs[0];
+    nodes.push_back(std::move(reshape));
+    const std::vector<ValueId> folded = add(nodes, conv, {scalar::input(0) * scalar::input(1)}, {plain, by_output},
+                                            conv.name + "/weights with factors");
+    nodes.back().is_folded = true;
+    return folded[0];
+  }
+
+  Lowered& program_;
+  std::vector<std::int32_t> producer_;  // by value, a node or -1
+  std::vector<bool> is_fixed_, is_private_;
+};
+
+}  // namespace
+
+void fold_factors(Lowered& program) { Folding(program).run(); }
+
+}  // namespace concord
