@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -34,17 +37,41 @@ constexpr std::chrono::seconds kOwnEnd{10}, kEnd{10};
 constexpr std::chrono::milliseconds kMissed{500}, kMissedElsewhere{2000};
 constexpr int kInterrupted = 130;
 
-/// Blocks the signals that `launch` waits for, until its end.
+/// The thread that waits for signals. Threads of drivers, which began before, do not block them.
+std::atomic<pthread_t> waiting_thread;
+static_assert(std::atomic<pthread_t>::is_always_lock_free);
+
+extern "C" void hand_to_waiting_thread(int signal) {
+  const int error = errno;
+  const pthread_t waiting = waiting_thread;
+  if (::pthread_equal(::pthread_self(), waiting) == 0) ::pthread_kill(waiting, signal);
+  errno = error;
+}
+
+/// Blocks the signals that `launch` waits for, until its end. One that comes then is dropped.
 class BlockedSignals {
  public:
   BlockedSignals() {
     ::sigemptyset(&set_);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::sigaddset(&set_, signal);
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+    waiting_thread = ::pthread_self();
+    struct sigaction action = {};
+    action.sa_handler = hand_to_waiting_thread;
+    action.sa_flags = SA_RESTART;
+    for (std::size_t i = 0; i < kStopping.size(); ++i) {
+      ::sigaction(kStopping[i], nullptr, &actions_[i]);
+      if (actions_[i].sa_handler != SIG_IGN) ::sigaction(kStopping[i], &action, nullptr);
+    }
   }
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
-  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~BlockedSignals() {
+    while (next(std::chrono::milliseconds(0))) {
+    }
+    for (std::size_t i = 0; i < kStopping.size(); ++i) ::sigaction(kStopping[i], &actions_[i], nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
 
   /// The next signal; nothing after `patience`.
   [[nodiscard]] std::optional<siginfo_t> next(std::chrono::milliseconds patience) const {
@@ -56,7 +83,9 @@ class BlockedSignals {
   [[nodiscard]] const sigset_t& before() const { return before_; }
 
  private:
+  static constexpr std::array kStopping{SIGINT, SIGTERM, SIGHUP};
   sigset_t set_{}, before_{};
+  std::array<struct sigaction, kStopping.size()> actions_{};
 };
 
 class Launch {
