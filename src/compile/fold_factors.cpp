@@ -1,7 +1,7 @@
 // Factors by channel behind a convolution, as a normalisation in evaluation has them, become part of its weights. A
 // formula of the results of convolutions is taken apart into sums in which each result has a factor; what is added by
-// channel becomes one operand. The results round as before: a convolution rounds to the size of its result, before the
-// mean is subtracted, with and without the factors.
+// channel becomes one operand. With and without the factors a convolution rounds to the size of its result before the
+// mean is subtracted, so that a mean far from 0 costs accuracy either way.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -21,8 +21,8 @@ std::vector<Value> split(Value x, const std::vector<std::int64_t>& sizes, std::i
 std::vector<Value> chunk(Value x, std::int64_t chunks, std::int64_t axis = 0);
 /// Joins values of one shape along a new axis.
 Value stack(const std::vector<Value>& values, std::int64_t axis = 0);
-/// Selects slices of x along an axis by indices i32 (I). An index outside the axis gives NaN
-/// in f32 and 0 in other types.
+/// Selects slices of x along an axis by indices i32 (I). An index outside the axis gives NaN in f32 and 0 in
+/// other types.
 Value index_select(Value x, std::int64_t axis, Value indices);
 
 // The following functions take f32 only.
