@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/onnx/inspection.hpp"
 
@@ -72,8 +73,8 @@ std::string text_of(const std::string& file, const onnx::Inspection& inspection)
     text += fmt::format("known {}: shapes depend on its values, so they are needed when the file is loaded\n",
                         printable(name));
   }
-  text += fmt::format("parameters: {} tensors, {} numbers\noperators:", inspection.parameters,
-                      inspection.parameter_elements);
+  text += fmt::format("parameters: {}, {}\noperators:", counted(inspection.parameters, "tensor"),
+                      counted(inspection.parameter_elements, "number"));
   for (const auto& [name, count] : inspection.operators) text += fmt::format(" {} {}", count, printable(name));
   text += "\n";
   for (const onnx::Missing& missing : inspection.missing) {

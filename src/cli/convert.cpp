@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/random_data.hpp"
 #include "concord/core/check.hpp"
@@ -81,7 +82,7 @@ void run_convert(const ConvertArguments& options) {
     std::cout << json_text(json);
   } else {
     std::cout << loaded.report.str();
-    std::cout << fmt::format("{}: {} tensors, {}\n", options.to, loaded.tensors.size(), human_bytes(bytes));
+    std::cout << fmt::format("{}: {}, {}\n", options.to, counted(loaded.tensors.size(), "tensor"), human_bytes(bytes));
   }
 }
 

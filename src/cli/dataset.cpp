@@ -9,6 +9,7 @@
 #include "concord/cli/audio_data.hpp"
 #include "concord/cli/bytes.hpp"
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/cli/data_parts.hpp"
 #include "concord/cli/image_data.hpp"
 #include "concord/cli/model_file.hpp"
@@ -100,8 +101,8 @@ SharedSamples DataSource::evaluated(std::string_view split) {
   SharedSamples samples = part(split);
   if (samples || split == "train") return samples;
   samples = part("train");
-  log(LogLevel::warning,
-      fmt::format("{} has no {} part: all of its {} samples are taken", spec_.text, split, samples->size()));
+  log(LogLevel::warning, fmt::format("{} has no {} part: the whole set is taken, {}", spec_.text, split,
+                                     counted(samples->size(), "sample")));
   return samples;
 }
 
@@ -120,6 +121,9 @@ std::int64_t samples_of(const std::string& text) {
 SharedSamples DataSource::read_random(std::string_view name) const {
   constexpr std::int64_t kRandomTrain = 4096, kRandomTest = 1024, kMostValues = std::int64_t{1} << 26;
   if (name == "validation") return {};
+  CONCORD_CHECK(has_published_sample(model_), ArgumentError,
+                "{}: random data needs the sizes of a sample, and the file leaves some of {} open; give other data",
+                model_.name, file_of(model_)->inputs()[0].str());
   // Both splits are parts of one set, so that what is learned from the first holds for the second.
   const Shape sample = trained_sample(model_, trained_);
   const std::int64_t most = std::max<std::int64_t>(64, kMostValues / sample.elements());

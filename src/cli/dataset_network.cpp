@@ -6,11 +6,30 @@
 #include "concord/cli/model_file.hpp"
 #include "concord/cli/shape_advice.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/train/trace.hpp"
 
 namespace concord::cli {
+namespace {
+
+/// Throws NotSupported if the network in a file takes other inputs than these samples have, or if they have classes and
+/// it does not give classes.
+void check_file(const onnx::Network& file, const models::Model& model, const std::string& data,
+                const Samples& samples) {
+  const std::vector<ColumnSpec> features = samples.feature_specs(), labels = samples.label_specs();
+  const DType stored = features[0].spec.dtype, fed = stored == DType::u8 ? DType::f32 : stored;
+  const bool has_same_inputs = file.inputs().size() <= features.size() && onnx::dtype_of(file.inputs()[0].type) == fed;
+  CONCORD_CHECK(has_same_inputs, NotSupported, "{} has one input of type {} for a network, and {} takes {}", data,
+                name_of(fed), printable(model.name), text_of_declarations(file.inputs()));
+  CONCORD_CHECK(labels.empty() || labels[0].classes == 0 || model.classes > 0, NotSupported,
+                "{} has classes, for which a network needs one output of floats (N, classes); {} has {}", data,
+                printable(model.name), text_of_declarations(file.outputs()));
+}
+
+}  // namespace
 
 void DataSource::check_fits(const Samples& samples) const {
+  if (const onnx::Network* const file = file_of(model_)) check_file(*file, model_, spec_.text, samples);
   const bool has_transcripts = spec_.kind == "audio" && model_.task == models::Task::transcription;
   const models::Task wanted = has_masks() ? models::Task::segmentation : models::Task::classification;
   CONCORD_CHECK(model_.task == wanted || has_transcripts || file_of(model_) != nullptr, ArgumentError,

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/sample_kind.hpp"
@@ -23,7 +24,7 @@ struct EvaluateArguments {
   TraceOption trace;
   SavedModelOptions saved;
   EvaluateOptions evaluate;
-  CLI::Option* top = nullptr;
+  CLI::Option *top = nullptr, *batch = nullptr;
   bool confusion = false;
   bool json = false;
 };
@@ -60,9 +61,19 @@ Tensor labels_of(const Samples& samples) {
 void check_top(const EvaluateArguments& options, const Samples& dataset) {
   const int classes = dataset.label_specs()[0].classes;
   if (options.top->count() == 0 || options.evaluate.k <= classes) return;
-  throw ArgumentError(classes > 0
-                          ? fmt::format("--top {}: {} has {} classes", options.evaluate.k, dataset.name, classes)
-                          : fmt::format("--top {}: {} has no classes", options.evaluate.k, dataset.name));
+  throw ArgumentError(classes > 0 ? fmt::format("--top {}: {} has {}", options.evaluate.k, dataset.name,
+                                                counted(classes, "class", "classes"))
+                                  : fmt::format("--top {}: {} has no classes", options.evaluate.k, dataset.name));
+}
+
+/// Throws NotSupported if an ONNX file fixes the samples of a batch and these do not fill the last one: a copy that
+/// filled it would count in the loss.
+void check_fills_batches(const SavedNetwork& saved, const Samples& dataset) {
+  const std::int64_t fixed = fixed_batch(*saved.model), samples = dataset.size();
+  CONCORD_CHECK(fixed == 0 || samples % fixed == 0, NotSupported,
+                "{} takes batches of {}, which {} {} not fill; export it with a free batch, as `concord export --batch "
+                "N` does",
+                printable(saved.model->name), fixed, counted(samples, "sample"), samples == 1 ? "does" : "do");
 }
 
 /// Called after the results, which are printed in any case.
@@ -82,7 +93,8 @@ void take_data(std::vector<std::string>& words, DataOptions& data) {
 }
 
 void run_evaluate(EvaluateArguments options) {
-  const SavedNetwork saved = take_saved_network(options.words, options.saved.weights, "evaluate");
+  const SavedNetwork saved = take_saved_network(options.words, options.saved.weights, options.saved.permit, "evaluate");
+  options.evaluate.batch = batch_for(saved, options.evaluate.batch, *options.batch);
   take_data(options.words, options.saved.data);
   check_data_fits(saved, options.saved.data.text, "evaluate");
   const models::Model& model = *saved.model;
@@ -92,6 +104,7 @@ void run_evaluate(EvaluateArguments options) {
   if (dataset.label_specs().empty()) {
     throw ArgumentError(fmt::format("{} has no labels to evaluate; predict needs none", dataset.name));
   }
+  check_fills_batches(saved, dataset);
   check_top(options, dataset);
   const ColumnSpec labels = dataset.label_specs()[0];
   if (options.confusion && (labels.classes == 0 || labels.spec.shape.rank() != 0)) {
@@ -103,7 +116,7 @@ void run_evaluate(EvaluateArguments options) {
   options.precision.warn_of(device->info());
   Trainer trainer(source.network_for(dataset), source.objective_for(dataset, {}), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
-  trainer.load(saved.weights, options.saved.permit.get());
+  load_weights(trainer, saved, options.saved.permit);
   Metrics metrics = trainer.evaluate(dataset, options.evaluate);
   if (model.task == models::Task::transcription && !saved.trained.alphabet.empty()) {
     const data::TranscriptErrors errors =
@@ -132,7 +145,7 @@ void run_evaluate(EvaluateArguments options) {
     std::cout << json_text(json);
     return check_finite(metrics);
   }
-  std::cout << fmt::format("{} samples, loss {:.4f}", metrics.samples, metrics.loss);
+  std::cout << fmt::format("{}, loss {:.4f}", counted(metrics.samples, "sample"), metrics.loss);
   if (metrics.accuracy) std::cout << fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
   if (metrics.top_k) std::cout << fmt::format(", top-{} {:.2f} %", metrics.k, 100 * *metrics.top_k);
   for (const auto& [name, value] : metrics.named) std::cout << fmt::format(", {} {:.4g}", escaped(name), value);
@@ -149,11 +162,13 @@ void add_evaluate(CLI::App& app) {
   command->add_option(
       "words", options->words,
       "[NETWORK] WEIGHTS [DATA]: weights that `concord train` wrote (net.safetensors), behind a network "
-      "if they do not name theirs, and what --data takes");
+      "if they do not name theirs, or an ONNX file with its own; and what --data takes");
   options->saved.add(*command);
   options->device.add(*command);
   options->precision.add(*command);
-  command->add_option("--batch", options->evaluate.batch, "Samples per batch")->capture_default_str()->check(count());
+  options->batch = command->add_option("--batch", options->evaluate.batch, "Samples per batch")
+                       ->capture_default_str()
+                       ->check(count());
   options->top =
       command->add_option("--top", options->evaluate.k, "The k of the top-k accuracy, at most the number of classes")
           ->capture_default_str()

@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/export_check.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/random_data.hpp"
@@ -206,7 +207,8 @@ bool report(const ExportArguments& options, std::vector<OutputDifference> differ
     rows.push_back({one.output, fmt::format("{:.3g}", one.difference), fmt::format("{:.3g}", one.largest),
                     fmt::format("{:.3g}", one.relative()), one.relative() <= limit(one) ? "" : "too large"});
   }
-  std::cout << fmt::format("checked with {}: {} outputs\n", options.verify, differences.size()) << table(rows);
+  std::cout << fmt::format("checked with {}: {}\n", options.verify, counted(differences.size(), "output"))
+            << table(rows);
   return is_right;
 }
 

@@ -22,9 +22,8 @@ const std::vector<float> kImageNetDeviation{0.229F, 0.224F, 0.225F};
 }  // namespace
 
 data::ImageTransform image_transform(const DataOptions& options, const models::Model& model, const Trained& trained) {
-  const Shape sample = file_of(model) == nullptr ? model.input : published_sample(model);
-  CONCORD_CHECK(sample.rank() == 3 && (sample[0] == 1 || sample[0] == 3), ArgumentError,
-                "{} takes samples of shape {}, not images", model.name, sample.str());
+  const std::int64_t trained_side = trained.preprocessing ? data::evaluation_of(*trained.preprocessing).height : 0;
+  const Shape sample = published_image(model, options.image > 0 ? options.image : trained_side);
   data::ImageTransform transform;
   transform.channels = sample[0];
   transform.height = sample[1];

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/cli/validator.hpp"
 #include "concord/collective/gloo.hpp"
 #include "concord/collective/interfaces.hpp"
@@ -150,7 +151,8 @@ std::string RanksOptions::device_of_rank() const {
     launch(own_words());
   }
   CONCORD_CHECK(static_cast<std::size_t>(world->local_rank) < all.size(), ArgumentError,
-                "--devices names {} devices, but this is rank {} of the machine", all.size(), world->local_rank);
+                "--devices names {}, but this is rank {} of the machine", counted(all.size(), "device"),
+                world->local_rank);
   return all[static_cast<std::size_t>(world->local_rank)].id;
 }
 

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "concord/cli/counted.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/utf8.hpp"
 
@@ -60,8 +62,8 @@ const models::Model& read_file(std::string path) {
                 "{} has no input or no output", path);
   ModelFile& kept = files().emplace(path, std::move(file)).first->second;
   const Declaration& input = kept.network.inputs()[0];
-  kept.description =
-      fmt::format("ONNX, {} inputs, {} outputs", kept.network.inputs().size(), kept.network.outputs().size());
+  kept.description = fmt::format("ONNX, {}, {}", counted(kept.network.inputs().size(), "input"),
+                                 counted(kept.network.outputs().size(), "output"));
   models::Model& model = kept.model;
   model.name = kept.path;
   model.description = kept.description;
@@ -76,11 +78,17 @@ const models::Model& read_file(std::string path) {
   return model;
 }
 
+/// Whether a softmax gives the classes, perhaps in another shape: before version 13 ONNX's sees a matrix.
+bool is_softmax(Value output) {
+  const std::int64_t classes = output.shape()[-1];
+  while (output.node().op != nullptr && output.node().op->name() == "reshape") output = output.node().inputs[0];
+  return output.node().op != nullptr && output.node().op->name() == "softmax" && output.shape()[-1] == classes;
+}
+
 /// Softmax and cross entropy, or if the network ends with a softmax, the cross entropy of its probabilities.
 Loss classes_loss(const loss::CrossEntropy& options) {
   return [options](Value output, Value target) {
-    const bool is_softmax = output.node().op != nullptr && output.node().op->name() == "softmax";
-    if (!is_softmax || options.label_smoothing != 0) return options(output, target);
+    if (!is_softmax(output) || options.label_smoothing != 0) return options(output, target);
     return loss::Nll{options.reduction, options.weights, options.ignore_index}(
         log(pointwise("at_least", {output}, scalar::maximum(scalar::input(0), 0x1p-100F))), target);
   };
@@ -94,6 +102,9 @@ std::vector<std::string> trained_outputs(const onnx::Network& network) {
   }
   return names;
 }
+
+/// The samples of a batch that is only traced.
+std::int64_t least_batch(const models::Model& model) { return std::max<std::int64_t>(fixed_batch(model), 1); }
 
 }  // namespace
 
@@ -136,6 +147,19 @@ const onnx::Network* file_of(const models::Model& model) {
   return file == nullptr ? nullptr : &file->network;
 }
 
+std::string text_of_declarations(const std::vector<Declaration>& all) {
+  std::string text;
+  for (const Declaration& one : all) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", printable(one.name), printable(one.str()));
+  }
+  return text;
+}
+
+bool has_published_sample(const models::Model& model) {
+  const ModelFile* const file = find_file(model);
+  return file == nullptr || sample_of(file->network.inputs()[0]).has_value();
+}
+
 Shape published_sample(const models::Model& model) {
   const ModelFile* const file = find_file(model);
   if (file == nullptr) return model.input;
@@ -145,6 +169,40 @@ Shape published_sample(const models::Model& model) {
                 "{}: the input {} is {}; give the sizes of a sample, without the batch, such as --input 3x48x48",
                 model.name, input.name, input.str());
   return *sample;
+}
+
+Shape published_image(const models::Model& model, std::int64_t side) {
+  const auto is_image = [](std::int64_t channels) { return channels == 1 || channels == 3; };
+  const ModelFile* const file = find_file(model);
+  if (file == nullptr) {
+    CONCORD_CHECK(model.input.rank() == 3 && is_image(model.input[0]), ArgumentError,
+                  "{} takes samples of shape {}, not images", model.name, model.input.str());
+    return model.input;
+  }
+  const Declaration& input = file->network.inputs()[0];
+  CONCORD_CHECK(
+      input.shape && input.shape->size() == 4 && is_image((*input.shape)[1].size), ArgumentError,
+      "{}: the input {} is {}, not images [N, C, H, W] of one or three channels; `concord run` takes any input",
+      model.name, input.name, input.str());
+  const std::int64_t height = (*input.shape)[2].size, width = (*input.shape)[3].size;
+  CONCORD_CHECK(side > 0 || (height > 0 && width > 0), ArgumentError,
+                "{}: the input {} is {}; give the height and width of images, such as --image 224", model.name,
+                input.name, input.str());
+  return Shape{(*input.shape)[1].size, height > 0 ? height : side, width > 0 ? width : side};
+}
+
+std::int64_t fixed_batch(const models::Model& model) {
+  const ModelFile* const file = find_file(model);
+  if (file == nullptr) return 0;
+  const auto& shape = file->network.inputs()[0].shape;
+  return shape && !shape->empty() ? std::max<std::int64_t>((*shape)[0].size, 0) : 0;
+}
+
+bool gives_probabilities(const models::Model& model, nn::Module& network, const Samples& samples) {
+  if (find_file(model) == nullptr || model.classes == 0) return false;
+  Graph graph;
+  graph.set_training(false);
+  return is_softmax(network(train::add_inputs(graph, train::streamed_source(samples), least_batch(model)).features)[0]);
 }
 
 train::Source source_of(const models::Model& model, nn::Module& network, const Shape& sample) {
@@ -163,7 +221,7 @@ train::Source source_of(const models::Model& model, nn::Module& network, const S
   }
   Graph graph;
   graph.set_training(false);
-  const Values outputs = network(train::add_inputs(graph, source, 1).features);
+  const Values outputs = network(train::add_inputs(graph, source, least_batch(model)).features);
   const auto add_target = [&](const std::string& name, const Value& output, int classes) {
     const TensorSpec target = models::target_of(model.task, output.shape());
     const auto dims = target.shape.dims();
@@ -180,7 +238,7 @@ train::Source source_of(const models::Model& model, nn::Module& network, const S
 std::int64_t parameters_of(const models::Model& model, nn::Module& network, const train::Source& source) {
   if (file_of(model) == nullptr) return model.parameters;
   Graph graph;
-  static_cast<void>(network(train::add_inputs(graph, source, 1).features));
+  static_cast<void>(network(train::add_inputs(graph, source, least_batch(model)).features));
   std::int64_t elements = 0;
   for (const VariablePtr& variable : graph.variables()) {
     if (variable->trainable) elements += variable->spec.shape.elements();

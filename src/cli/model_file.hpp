@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "concord/concord.hpp"
 #include "concord/train/source.hpp"
@@ -19,9 +21,21 @@ namespace concord::cli {
 [[nodiscard]] std::shared_ptr<nn::Module> make_network(const models::Model& model, const models::Variant& variant);
 /// The network in the file; null for a network of the zoo.
 [[nodiscard]] const onnx::Network* file_of(const models::Model& model);
+/// Inputs or outputs of a file, for messages: "dense: float [N, 4], softmax: float [N, 2]".
+[[nodiscard]] std::string text_of_declarations(const std::vector<onnx::Declaration>& all);
 
-/// The shape of one sample of the first input. Throws ArgumentError if a file leaves it open.
+/// Whether the shape of one sample of the first input is known.
+[[nodiscard]] bool has_published_sample(const models::Model& model);
+/// That shape. Throws ArgumentError if a file leaves it open.
 [[nodiscard]] Shape published_sample(const models::Model& model);
+/// The same for images (C, H, W), for which a file may leave height and width open: `side` is both, 0 if it is not
+/// known. Throws ArgumentError if the input is none of images or if the sizes are not known.
+[[nodiscard]] Shape published_image(const models::Model& model, std::int64_t side);
+/// The number of samples that a file fixes for each batch; 0: any.
+[[nodiscard]] std::int64_t fixed_batch(const models::Model& model);
+/// Whether a file's network for classes ends with a softmax for these samples: its outputs are probabilities, not
+/// logits. Throws as tracing the network.
+[[nodiscard]] bool gives_probabilities(const models::Model& model, nn::Module& network, const Samples& samples);
 /// The columns of batches for this network: its inputs, the first of which has the shape `sample`, and the targets of
 /// the objective.
 [[nodiscard]] train::Source source_of(const models::Model& model, nn::Module& network, const Shape& sample);

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string_view>
+#include <system_error>
 
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
@@ -17,9 +20,10 @@
 #include "concord/core/utf8.hpp"
 
 namespace concord::cli {
+namespace {
 
+/// Throws IoError if there is no such folder.
 void require_folder_of(const std::string& file) {
-  if (file.empty()) return;
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::absolute(file, error).parent_path();
   const std::filesystem::file_type type = std::filesystem::status(folder, error).type();
@@ -27,6 +31,21 @@ void require_folder_of(const std::string& file) {
                 printable(folder.string()), error.message());
   CONCORD_CHECK(type == std::filesystem::file_type::directory, IoError, "{} cannot be written: there is no folder {}",
                 printable(file), printable(folder.string()));
+}
+
+}  // namespace
+
+void require_appendable(const std::string& file) {
+  if (file.empty()) return;
+  require_folder_of(file);
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) return static_cast<void>(AtomicFile(file));
+  CONCORD_CHECK(!std::filesystem::is_directory(status), IoError, "{} cannot be written: it is a folder",
+                printable(file));
+  if (!std::filesystem::is_regular_file(status)) return;
+  CONCORD_CHECK(std::ofstream(file, std::ios::app).is_open(), IoError, "{} cannot be written: {}", printable(file),
+                std::generic_category().message(errno));
 }
 
 void require_writable(const std::string& file) {

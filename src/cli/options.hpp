@@ -22,8 +22,8 @@ namespace concord::cli {
 /// Detects before hours of work that a file cannot be written at their end: its folder does not exist, it cannot be
 /// made there, or it is not a regular file. An empty name means no file. Throws IoError.
 void require_writable(const std::string& file);
-/// Checks only the first of these. Throws IoError.
-void require_folder_of(const std::string& file);
+/// The same of a file that is appended to, which may be a device. Throws IoError.
+void require_appendable(const std::string& file);
 /// The files that these options write must differ, because one file cannot hold two results. Devices, such as
 /// /dev/null, and empty names do not count. Throws ArgumentError.
 void require_different(std::initializer_list<std::pair<std::string_view, std::string>> files);

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <utility>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/validator.hpp"
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 
 namespace concord::cli {
@@ -101,8 +103,8 @@ BatchSplit SharesOption::get() const {
 
 void SharesOption::check(std::size_t devices) const {
   const std::size_t shares = get().shares.size();
-  CONCORD_CHECK(devices == 0 || shares == 0 || shares == devices, ArgumentError,
-                "--shares {}: there are {} shares for {} devices", text, shares, devices);
+  CONCORD_CHECK(devices == 0 || shares == 0 || shares == devices, ArgumentError, "--shares {}: {} for {}", text,
+                counted(shares, "share"), counted(devices, "device"));
 }
 
 void SharingOptions::add(CLI::App& command) {
@@ -117,12 +119,16 @@ void SharingOptions::add(CLI::App& command) {
       ->check(one_of({"fp32", "bf16", "fp16"}));
 }
 
-void SharingOptions::check(std::size_t devices, int accumulate) const {
+void SharingOptions::check(std::size_t named, bool have_nodes, int accumulate) const {
+  const bool is_rank = collective::world_of_environment().has_value();
+  const bool is_only_rank = !is_rank && environment(collective::kStoreVariable).has_value();
+  const bool is_one = is_only_rank && named <= 1;
+  const std::size_t devices = is_one ? 1 : have_nodes ? 0 : named;
   parallel.check(devices, accumulate);
   shares.check(devices);
-  const bool are_ranks = devices > 0 || collective::world_of_environment().has_value();
-  CONCORD_CHECK(are_ranks || (!shares.get().is_on() && gradients == "fp32" && !sync_batch_norm), ArgumentError,
-                "--shares, --gradients and --sync-batch-norm are for several devices; name them with --devices");
+  CONCORD_CHECK(
+      named > 0 || is_rank || is_only_rank || (!shares.get().is_on() && gradients == "fp32" && !sync_batch_norm),
+      ArgumentError, "--shares, --gradients and --sync-batch-norm are for several devices; name them with --devices");
   if (parallel.text.empty()) return;
   CONCORD_CHECK(!shares.get().is_on(), ArgumentError,
                 "--shares and --parallel cannot be used together: each part of a divided network works on all samples");

@@ -39,8 +39,10 @@ struct SharingOptions {
   bool sync_batch_norm = false;
   std::string gradients = "fp32";
   void add(CLI::App& command);
-  /// As those of its parts, and if they contradict each other.
-  void check(std::size_t devices, int accumulate) const;
+  /// As those of its parts, and if they contradict each other. `named`: the devices of --devices, 0 without it; a
+  /// process that a launcher started needs none, and as the only rank it is one device, unless it names more for ranks
+  /// of its own. `have_nodes`: other machines may have further devices.
+  void check(std::size_t named, bool have_nodes, int accumulate) const;
   void apply(TrainerOptions& options) const;
 };
 

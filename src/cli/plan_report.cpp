@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/core/human_bytes.hpp"
 
 namespace concord::cli {
@@ -57,16 +58,15 @@ std::vector<std::string> row(const plan::Prediction& prediction) {
 std::string plan_table(const PlanReport& report) {
   const plan::RecordedStep& step = report.step;
   std::string text = fmt::format(
-      "{}: a step of {:.3f} ms on {} (forward {:.3f}, backward {:.3f}, update {:.3f}, idle {:.3f}; median of {} "
-      "steps), "
+      "{}: a step of {:.3f} ms on {} (forward {:.3f}, backward {:.3f}, update {:.3f}, idle {:.3f}; median of {}), "
       "gradients of {}\n",
       report.network, kMilli * step.seconds(), step.device, kMilli * step.forward, kMilli * step.backward,
-      kMilli * step.update, kMilli * step.idle, step.steps, human_bytes(step.bytes()));
+      kMilli * step.update, kMilli * step.idle, counted(step.steps, "step"), human_bytes(step.bytes()));
   if (!report.setting.is_overlapped) text += "exchanges begin after the backward pass\n";
   if (report.between) text += text_of("between machines", *report.between);
   if (report.inside) text += text_of("inside a machine", *report.inside);
   const int per_machine = report.setting.cluster.per_machine;
-  text += fmt::format("{} rank{} a machine, exchange {}, buckets {}", per_machine, per_machine == 1 ? "" : "s",
+  text += fmt::format("{} a machine, exchange {}, buckets {}", counted(per_machine, "rank"),
                       name_of(report.setting.algorithm),
                       report.setting.bucket > 0 ? "of " + human_bytes(report.setting.bucket) : "as in a training");
   if (report.setting.accumulate > 1) text += fmt::format(", {} batches an update", report.setting.accumulate);

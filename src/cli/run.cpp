@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/tensor_files.hpp"
 #include "concord/cli/training_options.hpp"
@@ -154,8 +155,8 @@ void run_network(const RunArguments& options) {
   }
   if (targets.empty()) std::cout << text_of(outputs);
   if (!times.empty()) {
-    std::cout << fmt::format("{} runs on {}: median {:.3f} ms, least {:.3f} ms\n", times.size(), device->info().name,
-                             median(times), std::ranges::min(times));
+    std::cout << fmt::format("{} on {}: median {:.3f} ms, least {:.3f} ms\n", counted(times.size(), "run"),
+                             device->info().name, median(times), std::ranges::min(times));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/data_spec.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
@@ -51,7 +52,7 @@ std::string trained_on(const SavedNetwork& saved, SampleKind kind) {
   }
   const std::size_t others = saved.trained.table->inputs.size() - names.size();
   return fmt::format("a table with the column{} {}{}", names.size() == 1 ? "" : "s", fmt::join(names, ", "),
-                     others > 0 ? fmt::format(" and {} others", others) : "");
+                     others > 0 ? fmt::format(" and {}", counted(others, "other")) : "");
 }
 
 /// "Give images or folders of them: concord predict net.safetensors photo.jpg".

@@ -26,7 +26,9 @@ std::string take_first(std::vector<std::string>& words) {
 
 }  // namespace
 
-SavedNetwork take_saved_network(std::vector<std::string>& words, const std::string& weights, std::string_view command) {
+SavedNetwork take_saved_network(std::vector<std::string>& words, const std::string& weights, const PermitOption& permit,
+                                std::string_view command) {
+  static_cast<void>(permit.get());
   SavedNetwork saved;
   saved.weights = weights;
   std::string network;
@@ -39,14 +41,18 @@ SavedNetwork take_saved_network(std::vector<std::string>& words, const std::stri
     network = take_first(words);
     saved.weights = take_first(words);
   }
-  CONCORD_CHECK(!saved.weights.empty() || words.empty() || !words[0].ends_with(".onnx"), ArgumentError,
-                "{} does not use the weights in an ONNX file: name a file of weights behind it, `concord {} {} "
-                "net.safetensors ...`; `concord run` computes its outputs with its own",
-                command, command, printable(words[0]));
+  if (saved.weights.empty() && !words.empty() && words[0].ends_with(".onnx")) {
+    saved.weights = take_first(words);
+    saved.has_own_weights = true;
+    CONCORD_CHECK(permit.patterns.empty(), ArgumentError,
+                  "--permit is for a file of weights; the weights are those of {} itself", printable(saved.weights));
+    saved.model = &find_model(saved.weights);
+    return saved;
+  }
   CONCORD_CHECK(!saved.weights.empty(), ArgumentError,
-                "{} needs weights: `concord {} net.safetensors ...`, `concord {} NETWORK net.safetensors ...`, or "
-                "--weights FILE with a network",
-                command, command, command);
+                "{} needs weights: `concord {} net.safetensors ...`, `concord {} NETWORK net.safetensors ...`, "
+                "`concord {} net.onnx ...`, or --weights FILE with a network",
+                command, command, command, command);
   saved.trained = Trained::of(saved.weights);
   CONCORD_CHECK(!network.empty() || !saved.trained.network.empty(), ArgumentError,
                 "{} does not say what network it is of: use `concord {} NETWORK --weights {}`", saved.weights, command,
@@ -58,6 +64,17 @@ SavedNetwork take_saved_network(std::vector<std::string>& words, const std::stri
                                        saved.weights, trained, network, network));
   }
   return saved;
+}
+
+void load_weights(Trainer& trainer, const SavedNetwork& saved, const PermitOption& permit) {
+  if (!saved.has_own_weights) trainer.load(saved.weights, permit.get());
+}
+
+std::int64_t batch_for(const SavedNetwork& saved, std::int64_t wanted, const CLI::Option& option) {
+  const std::int64_t fixed = fixed_batch(*saved.model);
+  CONCORD_CHECK(fixed == 0 || option.count() == 0 || wanted == fixed, ArgumentError,
+                "--batch {}: {} takes batches of {}; leave --batch out", wanted, printable(saved.model->name), fixed);
+  return fixed == 0 ? wanted : fixed;
 }
 
 }  // namespace concord::cli

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "concord/cli/counted.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/nearest_name.hpp"
 #include "concord/core/text.hpp"
@@ -148,8 +149,8 @@ optim::Schedule make_schedule(const std::string& text, std::int64_t epochs) {
   numbers.check_keys(keys);
   if (!found->can_warm_up || !numbers.has("warmup")) return found->make(numbers, epochs);
   const std::int64_t warmup = numbers.whole("warmup", 1);
-  CONCORD_CHECK(warmup < epochs, ArgumentError, "{}: a warmup of {} epochs leaves none of the {} epochs", text, warmup,
-                epochs);
+  CONCORD_CHECK(warmup < epochs, ArgumentError, "{}: the warmup of {} leaves none of {}", text,
+                counted(warmup, "epoch"), epochs);
   return schedule::warmup(warmup, found->make(numbers, epochs - warmup), 1.0 / 3, optim::Unit::epoch);
 }
 

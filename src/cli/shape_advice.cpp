@@ -3,6 +3,8 @@
 
 #include <fmt/ranges.h>
 
+#include "concord/cli/counted.hpp"
+
 namespace concord::cli {
 namespace {
 
@@ -29,7 +31,7 @@ std::string shape_advice(const models::Model& model, const Shape& sample) {
   if (!differs) return {};
   std::string text;
   if (!names.empty()) {
-    text = fmt::format(" Networks for images of {} channel{}: {}.", from, from == 1 ? "" : "s", fmt::join(names, ", "));
+    text = fmt::format(" Networks for images of {}: {}.", counted(from, "channel"), fmt::join(names, ", "));
   }
   return text + (model.input.rank() == 3 ? conversion(from, model.input[0]) : "");
 }

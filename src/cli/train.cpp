@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/first_rank.hpp"
 #include "concord/cli/launch.hpp"
@@ -40,7 +41,7 @@ std::string text_of(const Metrics& metrics) {
   std::string text = fmt::format("loss {:.4f}", metrics.loss);
   if (metrics.accuracy) text += fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
   for (const auto& [name, value] : metrics.named) text += fmt::format(", {} {:.4g}", name, value);
-  return fmt::format("{}, {} samples", text, metrics.samples);
+  return fmt::format("{}, {}", text, counted(metrics.samples, "sample"));
 }
 
 nlohmann::json json_of(const Metrics& metrics) {
@@ -174,10 +175,10 @@ Metrics tested(Trainer& trainer, const Samples& test, std::int64_t batch) {
 }
 
 void say_resumed(const TrainArguments& options, const Trainer& trainer) {
-  say(fmt::format("resumed from {} after {} steps", options.resume, trainer.steps_done()));
+  say(fmt::format("resumed from {} after {}", options.resume, counted(trainer.steps_done(), "step")));
   if (trainer.epochs_done() < options.recipe.fit.epochs) return;
-  say(fmt::format("this training is finished: it has done {} of {} epochs; a larger --epochs continues it",
-                  trainer.epochs_done(), options.recipe.fit.epochs));
+  say(fmt::format("this training is finished: it has done {} of {}; a larger --epochs continues it",
+                  trainer.epochs_done(), counted(options.recipe.fit.epochs, "epoch")));
 }
 
 nlohmann::json json_of(const TrainArguments& options, const Trainer& trainer, const History& history) {
@@ -199,7 +200,7 @@ nlohmann::json json_of(const TrainArguments& options, const Trainer& trainer, co
 /// What can be refused before the ranks are started.
 void check(const TrainArguments& options) {
   for (const std::string& file : {options.out, options.checkpoint}) require_writable(file);
-  require_folder_of(options.log);  // it may be a device
+  require_appendable(options.log);
   require_different({{"--out", options.out},
                      {"--checkpoint", options.checkpoint},
                      {"--log", options.log},
@@ -208,8 +209,9 @@ void check(const TrainArguments& options) {
   CONCORD_CHECK(!options.weights.empty() || options.permit.patterns.empty(), ArgumentError, "--permit needs --weights");
   if (!options.weights.empty()) static_cast<void>(weights::File(options.weights));  // before the data is read
   static_cast<void>(find_model(options.recipe.training.model));
-  const bool are_known = !options.ranks.have_nodes() && !options.ranks.devices.selectors.empty();
-  options.sharing.check(are_known ? options.ranks.devices.devices().size() : 0, options.recipe.accumulate);
+  const DevicesOption& devices = options.ranks.devices;
+  options.sharing.check(devices.selectors.empty() ? 0 : devices.devices().size(), options.ranks.have_nodes(),
+                        options.recipe.accumulate);
 }
 
 void run_train(TrainArguments& options) {
@@ -229,8 +231,8 @@ void run_train(TrainArguments& options) {
   recipe.precision.warn_of(device->info());
   if (is_first()) {
     const std::string more = group ? fmt::format(" and {} more", group->size() - 1) : "";
-    say(fmt::format("{} on {}{}, {}: {} samples{}", model.name, device->info().name, more, data.train->name,
-                    data.train->size(), text_of_parts(data)));
+    say(fmt::format("{} on {}{}, {}: {}{}", model.name, device->info().name, more, data.train->name,
+                    counted(data.train->size(), "sample"), text_of_parts(data)));
   }
 
   const std::shared_ptr<nn::Module> network = data.network;
@@ -290,7 +292,7 @@ void run_train(TrainArguments& options) {
   if (options.json && is_first()) std::cout << json_text(json);
   if (failure) std::rethrow_exception(failure);
   if (history.end == History::End::stopped && is_first()) {
-    say(fmt::format("stopped after {} step{}{}", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
+    say(fmt::format("stopped after {}{}", counted(trainer.steps_done(), "step"),
                     options.checkpoint.empty() ? "; without --checkpoint the training cannot be continued later"
                                                : "; continue with --resume " + options.checkpoint));
   }

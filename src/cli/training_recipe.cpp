@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/model_file.hpp"
 #include "concord/cli/schedule.hpp"
 #include "concord/cli/validator.hpp"
@@ -25,8 +26,8 @@ void check_loss_options(const loss::CrossEntropy& cross_entropy, const models::M
                 ArgumentError, "--label-smoothing and --class-weights need a model with classes; {} is a model for {}",
                 model.name, models::name_of(model.task));
   const std::int64_t classes = variant.classes > 0 ? variant.classes : model.classes;
-  CONCORD_CHECK(weights.empty() || std::ssize(weights) == classes, ArgumentError,
-                "--class-weights: {} numbers for {} classes", weights.size(), classes);
+  CONCORD_CHECK(weights.empty() || std::ssize(weights) == classes, ArgumentError, "--class-weights: {} for {}",
+                counted(weights.size(), "number"), counted(classes, "class", "classes"));
 }
 
 /// --class-weights for these samples; empty: none.

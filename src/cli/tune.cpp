@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/bench_network.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/core/log.hpp"
 
 namespace concord::cli {
@@ -169,12 +170,12 @@ class Tune {
           part.name, sum.planned * 1e3, sum.best * 1e3, sum.measured, part.uses.size());
     }
     if (known_ > 0) {
-      std::cout << fmt::format("{} matrix multiplications are already in a table; --again measures them again\n",
-                               known_);
+      std::cout << fmt::format("already in a table: {}; --again measures again\n",
+                               counted(known_, "matrix multiplication"));
     }
     if (!left_.empty()) {
-      std::cout << fmt::format("no time was left for {} matrix multiplications (--seconds), the largest {}\n",
-                               left_.size(), left_.front().key);
+      std::cout << fmt::format("no time was left for {} (--seconds), the largest {}\n",
+                               counted(left_.size(), "matrix multiplication"), left_.front().key);
     }
     std::cout << (stored_.empty() ? "nothing new was stored\n" : fmt::format("stored in {}\n", stored_.string()));
   }

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/cli/validator.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
@@ -73,8 +74,8 @@ void ValidationOptions::note_part(bool was_taken, const std::string& data) {
 
 std::int64_t ValidationOptions::held_out_of(std::string_view data, std::int64_t samples) const {
   CONCORD_CHECK(samples >= 2, ArgumentError,
-                "{}: a part of {} sample{} cannot be held out for validation: use --validate test or none", data,
-                samples, samples == 1 ? "" : "s");
+                "{}: a part of {} cannot be held out for validation: use --validate test or none", data,
+                counted(samples, "sample"));
   const auto wanted = static_cast<std::int64_t>(std::llround(part * static_cast<double>(samples)));
   return std::clamp<std::int64_t>(wanted, 1, samples - 1);
 }

@@ -71,8 +71,8 @@ std::unique_ptr<Scheduler> make_asha(const Space& space, const SchedulerOptions&
   CONCORD_CHECK(options.eta >= 2, ArgumentError, "asha promotes one in eta trials: eta is at least 2, got {}",
                 options.eta);
   CONCORD_CHECK(options.min_epochs >= 1 && options.min_epochs < options.epochs, ArgumentError,
-                "asha compares trials after {} of {} epochs: the first number is from 1 to below the second",
-                options.min_epochs, options.epochs);
+                "asha compares trials after {} of {} epoch{}: the first number is from 1 to below the second",
+                options.min_epochs, options.epochs, options.epochs == 1 ? "" : "s");
   return std::make_unique<Asha>(space, options);
 }
 

@@ -13,7 +13,7 @@
 namespace concord::train {
 namespace {
 
-/// The settings, by name, that a training should share with the checkpoint that it resumes.
+/// The settings, by their names in checkpoints, that a training should share with the one that it resumes.
 std::map<std::string, std::string> settings_of(const TrainerOptions& options) {
   return {{"clip_norm", fmt::format("{}", options.clip.norm)},
           {"clip_value", fmt::format("{}", options.clip.value)},
@@ -21,12 +21,22 @@ std::map<std::string, std::string> settings_of(const TrainerOptions& options) {
           {"precision", std::string(name_of(options.precision))}};
 }
 
+/// What the command calls a setting.
+std::string option_of(const std::string& setting) {
+  static const std::map<std::string, std::string> kOptions{{"clip_norm", "--clip-norm"},
+                                                           {"clip_value", "--clip-value"},
+                                                           {"ema_decay", "--ema"},
+                                                           {"precision", "--precision"}};
+  return kOptions.at(setting);
+}
+
 void warn_of_other_settings(const io::CheckpointInfo& info, const TrainerOptions& options, const std::string& file) {
+  const auto shown = [](const std::string& value) { return value == "0" ? "none" : value; };
   for (const auto& [name, value] : settings_of(options)) {
     const auto saved = info.extra.find(name);
     if (saved == info.extra.end() || saved->second == value) continue;
-    log(LogLevel::warning,
-        fmt::format("{}: the training had {} {}; this one has {}", file, name, saved->second, value));
+    log(LogLevel::warning, fmt::format("{}: the training had {} {}; this one has {}", file, option_of(name),
+                                       shown(saved->second), shown(value)));
   }
 }
 
@@ -77,8 +87,8 @@ void resume(TrainerState& state, const std::filesystem::path& path) {
                 optimizer->second, own);
   Place at = Place::of(checkpoint, file);
   CONCORD_CHECK(at.accumulate == state.at.accumulate, ArgumentError,
-                "{}: the checkpoint is from a training with {} batches per update, this one has {}", file,
-                at.accumulate, state.at.accumulate);
+                "{}: the checkpoint is from a training with {} batch{} per update (--accumulate), this one has {}",
+                file, at.accumulate, at.accumulate == 1 ? "" : "es", state.at.accumulate);
   CONCORD_CHECK(
       !state.ranks.are_several() || at.position == 0 || at.position / at.batch % at.accumulate == 0, ArgumentError,
       "{}: the training stopped between the {} batches of an update; continue it on one device until the next "
@@ -87,7 +97,7 @@ void resume(TrainerState& state, const std::filesystem::path& path) {
   const auto averaging = info.extra.find("ema_decay");
   const bool has_averages = averaging == info.extra.end() || averaging->second != "0";
   CONCORD_CHECK(has_averages || state.options.ema_decay == 0, ArgumentError,
-                "{}: the training had no averages of its weights; it cannot go on with ema_decay {} (--ema)", file,
+                "{}: the training had no averages of its weights; it cannot go on with --ema {}", file,
                 state.options.ema_decay);
   state.weights.resume(std::move(checkpoint), path);
   state.at = std::move(at);

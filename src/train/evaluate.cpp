@@ -130,7 +130,7 @@ std::vector<std::pair<std::string, Value>> named(const Values& outputs) {
 /// Puts the rows of a batch behind those of the batches before it.
 void append_rows(Tensor& all, const Tensor& rows, std::int64_t first, std::int64_t samples, std::int64_t batch) {
   CONCORD_CHECK(rows.shape().rank() >= 1 && rows.shape()[0] == batch, ShapeError,
-                "predict: the network turns {} samples into {}", batch, rows.shape().str());
+                "predict: the network turns {} sample{} into {}", batch, batch == 1 ? "" : "s", rows.shape().str());
   std::vector<std::int64_t> dims(rows.shape().dims().begin(), rows.shape().dims().end());
   const std::size_t row_bytes = rows.spec().bytes() / static_cast<std::size_t>(batch);
   dims[0] = samples;

@@ -34,9 +34,10 @@ std::pair<Value, Value> operands_of(const OutputLoss& loss, std::size_t position
 
 std::pair<Value, Value> only_pair(const Values& outputs, const Values& targets) {
   CONCORD_CHECK(outputs.size() == 1 && targets.size() == 1, ArgumentError,
-                "one loss needs one output and one column of labels, but the network has {} outputs ({}) and the data "
-                "set {} columns of labels ({}); give a list of losses, {{{{\"output\", loss}}, …}}",
-                outputs.size(), outputs.names(), targets.size(), targets.names());
+                "one loss needs one output and one column of labels, but the network has {} output{} ({}) and the data "
+                "set {} column{} of labels ({}); give a list of losses, {{{{\"output\", loss}}, …}}",
+                outputs.size(), outputs.size() == 1 ? "" : "s", outputs.names(), targets.size(),
+                targets.size() == 1 ? "" : "s", targets.names());
   return {outputs[0], targets[0]};
 }
 

@@ -125,12 +125,13 @@ void Place::write_to(io::CheckpointInfo& info) const {
 
 void Place::require_fits(const EpochPlan& plan) const {
   CONCORD_CHECK(position == 0 || (batch == plan.full.size && samples == plan.samples), ArgumentError,
-                "the training stopped within an epoch of {} samples in batches of {}; it cannot continue with {} in "
+                "the training stopped within an epoch of {} sample{} in batches of {}; it cannot continue with {} in "
                 "batches of {}",
-                samples, batch, plan.samples, plan.full.size);
-  CONCORD_CHECK(position <= plan.full.rows * plan.full.size, ArgumentError,
-                "the training stopped before the last batch of an epoch, which this FitOptions::last_batch merges into "
-                "the one before; use the last_batch of the stopped training");
+                samples, samples == 1 ? "" : "s", batch, plan.samples, plan.full.size);
+  CONCORD_CHECK(
+      position <= plan.full.rows * plan.full.size, ArgumentError,
+      "the training stopped before the last batch of an epoch, which this one merges into the one before; use "
+      "the --last-batch (FitOptions::last_batch) of the stopped training");
 }
 
 void Place::begin_epoch(const EpochPlan& plan) {

@@ -28,8 +28,8 @@ EpochPlan Ranks::part_of_plan(const EpochPlan& plan, int rank) const {
   part.last.size = static_cast<std::int64_t>(samples_of(plan.last.size, rank).size());
   part.full.parts = part.last.parts = size();
   CONCORD_CHECK(part.full.size > 0, ArgumentError,
-                "a batch of {} samples, split {:.3g}, has none for rank {}; use a larger batch or fewer devices",
-                plan.full.size, fmt::join(shares_, " : "), rank);
+                "a batch of {} sample{}, split {:.3g}, has none for rank {}; use a larger batch or fewer devices",
+                plan.full.size, plan.full.size == 1 ? "" : "s", fmt::join(shares_, " : "), rank);
   part.samples = part.full.rows * part.full.size + part.last.size;
   part.last.first = part.samples - part.last.size;
   return part;
@@ -39,8 +39,8 @@ EpochPlan Ranks::own_plan(const EpochPlan& plan) const {
   if (!divide_batches()) return plan;
   if (are_split()) return part_of_plan(plan, rank());
   CONCORD_CHECK(plan.full.rows >= size(), ArgumentError,
-                "an epoch has {} batches of {}, which are too few for {} devices; use a smaller batch or fewer devices",
-                plan.full.rows, plan.full.size, size());
+                "an epoch has {} batch{} of {}, too few for {} devices; use a smaller batch or fewer devices",
+                plan.full.rows, plan.full.rows == 1 ? "" : "es", plan.full.size, size());
   EpochPlan own = plan;
   own.full.rows = own_batches(plan.full.rows);
   if (!owns(plan.full.rows)) own.last.size = 0;

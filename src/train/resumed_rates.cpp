@@ -15,8 +15,8 @@ void ResumedRates::compare(const Place& at, double base, const optim::Schedule& 
   if (!saved.contains("rate") || at.step == 0) return;
   const std::string& kind = schedule.description();
   if (saved.contains("kind") && saved.at("kind") != kind) {
-    log(LogLevel::warning, fmt::format("{}: the training had the schedule {}; this one has {}", checkpoint_.string(),
-                                       saved.at("kind"), kind));
+    log(LogLevel::warning, fmt::format("{}: the training had the schedule {}; this one has {} (--schedule)",
+                                       checkpoint_.string(), saved.at("kind"), kind));
   }
   const std::int64_t epoch = at.epoch - (at.position > 0 ? 0 : 1);
   std::span<const double> earlier = at.losses;  // at that step
@@ -25,7 +25,7 @@ void ResumedRates::compare(const Place& at, double base, const optim::Schedule& 
   const std::int64_t step = at.updates - (batch % at.accumulate == 0 ? 1 : 0);
   const std::string own = fmt::format("{}", static_cast<float>(schedule(base, {step, epoch, earlier})));
   if (own == saved.at("rate")) return;
-  log(LogLevel::warning, fmt::format("{}: step {} had the learning rate {}; this optimizer and schedule give {}",
+  log(LogLevel::warning, fmt::format("{}: step {} had the learning rate {}; this training has {} (--lr, --schedule)",
                                      checkpoint_.string(), at.step, saved.at("rate"), own));
 }
 

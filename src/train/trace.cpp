@@ -168,7 +168,8 @@ std::optional<std::size_t> class_axis_of(const Traced& traced, Value labels, int
                 "for a training without accuracies",
                 outputs.str(), labels.shape().str());
   CONCORD_CHECK(!axis || classes <= outputs.dims()[*axis], ArgumentError,
-                "the data set has labels up to {}, but the network has {} outputs", classes - 1, outputs.dims()[*axis]);
+                "the data set has labels up to {}, but the network has {} output{}", classes - 1, outputs.dims()[*axis],
+                outputs.dims()[*axis] == 1 ? "" : "s");
   return axis;
 }
 

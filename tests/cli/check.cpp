@@ -35,7 +35,7 @@ TEST_CASE("concord check shows what an ONNX file has", "[cli]") {
   CHECK(contains(text.out, "input x: float [N, 3]"));
   CHECK(contains(text.out, "output y: float of any shape"));
   CHECK(contains(text.out, "1 Add 1 Relu"));
-  CHECK(contains(text.out, "1 tensors, 3 numbers"));
+  CHECK(contains(text.out, "1 tensor, 3 numbers"));
 
   const nlohmann::json json = nlohmann::json::parse(run_command({"check", path, "--json"}).out);
   CHECK(json["supported"] == true);

@@ -54,7 +54,6 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
   }
   check_refusal({"convert", "a.safetensors", "b.pth"}, 2, {"b.pth", "must end with .safetensors"});
   check_refusal({"export", "lenet", "--out", "lenet.txt"}, 2, {"lenet.txt", "must end with .onnx"});
-  check_refusal({"evaluate", "net.onnx", "random"}, 2, {"evaluate net.onnx net.safetensors"});
   check_refusal({"train", "mlp", "--data", "mnits"}, 2, {"unknown data set 'mnits'", "fashion-mnist"});
   check_refusal(with(train, {"--nonsense"}), 2, {"--nonsense"});
   check_refusal(with(train, {"--batch", "0"}), 2, {"--batch: 0 is not an integer from 1 to"});
@@ -98,6 +97,11 @@ TEST_CASE("a failure ends with 1 and a sentence that names its cause", "[cli]") 
     const std::string place = folder.path().string();  // told before the training, not after
     check_refusal(with(train, {device, option, place}), 1,
                   {"concord: " + place + " cannot be written", "regular file"});
+  }
+  for (const char* kind : {"mnist:", "folder:"}) {  // before it is seen that there is no data
+    const std::string place = folder.path().string();
+    check_refusal({"train", "mlp", "--data", kind + missing, "--log", place, "--device", device}, 1,
+                  {"concord: " + place + " cannot be written", "it is a folder"});
   }
   const std::string other = (folder / "other").string(), content = "these are no weights";
   write_file(other, content);

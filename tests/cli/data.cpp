@@ -172,7 +172,7 @@ TEST_CASE("data check reads arrays and texts", "[cli]") {
       json_of_check(fmt::format("npy:{},{}", (folder / "x.npy").string(), (folder / "y.npy").string()), 1);
   CHECK(report["parts"][0]["bad"] == 1);
   CHECK(report["parts"][0]["class_counts"] == nlohmann::json{1, 2});
-  CHECK_THAT(report["bad"][0]["reason"].get<std::string>(), test::contains("1 values are NaN"));
+  CHECK_THAT(report["bad"][0]["reason"].get<std::string>(), test::contains("1 value is NaN"));
   CHECK(report["columns"][0]["missing"] == 1);
   CHECK(report["columns"][0]["mean"].get<double>() == Approx(9.0 / 5));
   CHECK(report["duplicates"][0]["different_labels"] == true);

@@ -77,7 +77,9 @@ TEST_CASE("a file is exported with other weights, and as a step of training", "[
   const std::string from = file.path().string(), to = (folder / "again.onnx").string();
   const std::string weights = (folder / "w.safetensors").string(), device = cheap_device();
   io::save_weights(weights, {{"weight", Tensor::of<float>(Shape{8, 3}, std::vector<float>(24, 0.5F))}});
-  REQUIRE(run_command({"export", from, "--weights", weights, "--out", to, "--verify", "--device", device}).code == 0);
+  const Ended whole = run_command({"export", from, "--weights", weights, "--out", to, "--verify", "--device", device});
+  REQUIRE(whole.code == 0);
+  CHECK_THAT(whole.out, test::contains("checked with concord: 1 output\n"));
   Session session(onnx::load(to), devices().front());
   const Tensor ones = Tensor::of<float>(Shape{1, 8}, std::vector<float>(8, 1));
   const Tensor y = session.run({{"x", ones}}).at("y");

@@ -152,6 +152,20 @@ TEST_CASE("an interrupted search says how it continues", "[cli][search]") {
   CHECK(found_by(stopped) == whole);
 }
 
+TEST_CASE("a search that goes on says after how many trials", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 40, 10);
+  const auto errors_of = [&](const std::string& trials) {
+    return run_command(search(data, {"--space", "lr=log(1e-4,0.1)", "--trials", trials, "--epochs", "1", "--out",
+                                     (folder / "study").string()}))
+        .err;
+  };
+  CHECK_THAT(errors_of("1"), !contains("goes on"));
+  CHECK_THAT(errors_of("2"), contains("goes on after 1 trial of "));
+  CHECK_THAT(errors_of("3"), contains("goes on after 2 trials of "));
+}
+
 TEST_CASE("trials that fail are named with their reason, and the search goes on", "[cli][search]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;
@@ -240,7 +254,7 @@ TEST_CASE("a search that makes no sense is refused before any work", "[cli][sear
   refused("lr=[-1,1]", {"--lr", "-1"});
   refused("momentum=[0,0.9]", {"a grid needs the number of values"}, {"--scheduler", "grid"});
   refused("lr=log(0.1,1)", {"--eta is for --scheduler asha"}, {"--eta", "4"});
-  refused("lr=log(0.1,1)", {"after 1 of 1 epochs"}, {"--scheduler", "asha"});
+  refused("lr=log(0.1,1)", {"after 1 of 1 epoch"}, {"--scheduler", "asha"});
   refused("lr={0.1,1}", {"a grid has a trial for each combination"}, {"--scheduler", "grid", "--trials", "3"});
   check_refusal(search(data, {}), 2, {"--space is missing"});
   refused("lr=log(0.1,1)", {"trials are compared by their validation"}, {"--validate", "none"});

@@ -93,7 +93,7 @@ TEST_CASE("a training that goes on has the seed that it began with", "[cli]") {
   const Ended resumed = random({"--epochs", "2", "--resume", run, "--seed", "7", "--out", second});
   CHECK_THAT(resumed.err, test::contains("--seed 7 is ignored") && test::contains("seed 5"));
   CHECK(content_of(second) == content_of(whole));
-  CHECK_THAT(random({"--epochs", "1", "--resume", run}).err, test::contains("finished: it has done 1 of 1 epochs"));
+  CHECK_THAT(random({"--epochs", "1", "--resume", run}).err, test::contains("finished: it has done 1 of 1 epoch;"));
 }
 
 TEST_CASE("numbers of schedules, optimizers and losses are options", "[cli]") {
@@ -120,7 +120,8 @@ TEST_CASE("numbers of schedules, optimizers and losses are options", "[cli]") {
   check_refusal(train(data, {"--schedule", "multistep"}), 2, {"multistep needs at"});
   check_refusal(train(data, {"--schedule", "cosin"}), 2, {"no schedule 'cosin'; did you mean cosine?"});
   check_refusal(train(data, {"--schedule", "step:size=0"}), 2, {"size is '0'"});
-  check_refusal(train(data, {"--schedule", "cosine:warmup=5", "--epochs", "3"}), 2, {"leaves none of the 3"});
+  check_refusal(train(data, {"--schedule", "cosine:warmup=5", "--epochs", "3"}), 2,
+                {"the warmup of 5 epochs leaves none of 3"});
   check_refusal(train(data, {"--betas", "0.9,0.99"}), 2, {"--betas: sgd has no such option"});
   check_refusal(train(data, {"--class-weights", "1,2"}), 2, {"2 numbers for 10 classes"});
   check_refusal(train(data, {"--freeze", "*"}), 2, {"--freeze * freezes every parameter"});
@@ -141,7 +142,7 @@ TEST_CASE("samples beyond the last one are told of", "[cli]") {
   const Arguments predict{"predict", "mlp", "--data", data, "--device", cheap_device(), "--weights", weights};
   const Ended ended = run_command(with(predict, {"--first", "8", "--count", "5"}));
   CHECK(ended.code == 0);
-  CHECK_THAT(ended.err, test::contains("there are 10 samples, so 2 are predicted"));
+  CHECK_THAT(ended.err, test::contains("the data has 10 samples, so --count is 2"));
   CHECK_FALSE(run_command(with(predict, {"--first", "8"})).err.find("samples, so") != std::string::npos);
 }
 

@@ -144,11 +144,11 @@ TEST_CASE("other settings than the checkpoint's are told", "[train]") {
     return listener.messages;
   };
   CHECK_THAT(said({.clip = {.norm = 5}}, options.schedule), !contains("the training had"));
-  CHECK_THAT(said({.clip = {.norm = 1}}, options.schedule), contains("clip_norm 5; this one has 1"));
+  CHECK_THAT(said({.clip = {.norm = 1}}, options.schedule), contains("the training had --clip-norm 5; this one has 1"));
   CHECK_THAT(said({.clip = {.norm = 5}}, optim::schedule::cosine(3)),
              contains("cosine(length 2 epochs, end 0)") && contains("cosine(length 3 epochs, end 0)"));
   Trainer other = small_trainer(device, {.accumulate = 2});
-  CHECK_THROWS_WITH(other.resume(path), contains("1 batches per update") && contains("has 2"));
+  CHECK_THROWS_WITH(other.resume(path), contains("1 batch per update (--accumulate)") && contains("has 2"));
   CHECK_THROWS_AS(small_trainer(device, {.accumulate = 0}), ArgumentError);
   CHECK_THROWS_AS(small_trainer(device).fit(small_data(50), {.schedule = optim::schedule::plateau()}), ArgumentError);
 }

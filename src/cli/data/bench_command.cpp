@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/cli/data/bench_stages.hpp"
 #include "concord/cli/data/data_command.hpp"
 #include "concord/cli/data/rows.hpp"
@@ -118,9 +119,9 @@ void run_data_bench(const DataBenchArguments& options) {
                             {"limit", limit}});
     return;
   }
-  std::cout << fmt::format("{}: {} samples, read as {}, augmentation {}, batches of {}; {} processors\n",
-                           printable(options.spec), samples->size(), sample, options.augment, options.how.batch,
-                           processors);
+  std::cout << fmt::format("{}: {}, read as {}, augmentation {}, batches of {}; {}\n", printable(options.spec),
+                           counted(samples->size(), "sample"), sample, options.augment, options.how.batch,
+                           counted(processors, "processor"));
   std::cout << rates_text(rates)
             << "MB/s: bytes as stored, of samples and batches their features. Files that were read lately come from "
                "memory.\n"

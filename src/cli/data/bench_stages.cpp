@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/data/image_facts.hpp"
 #include "concord/cli/data/rows.hpp"
 #include "concord/core/check.hpp"
@@ -232,8 +233,8 @@ std::string limit_of(const std::vector<StageRate>& rates, int processors) {
   }
   const StageRate* const reading = find_rate(rates, "read", most);
   const double share = best->samples_per_second() / (sample->samples_per_second() * std::min(most, processors));
-  text += fmt::format(". The loader's best is {:.0f} a second with {} thread{}. ", best->samples_per_second(),
-                      best->threads, best->threads == 1 ? "" : "s");
+  text += fmt::format(". The loader's best is {:.0f} a second with {}. ", best->samples_per_second(),
+                      counted(best->threads, "thread"));
   if (reading != nullptr && best->samples_per_second() > 0.8 * reading->samples_per_second()) {
     return text + fmt::format("Limit: reading; the storage gives {:.0f} samples ({:.0f} MB) a second.",
                               reading->samples_per_second(), reading->megabytes_per_second());

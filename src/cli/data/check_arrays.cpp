@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/cli/data/check_samples.hpp"
 #include "concord/cli/data/rows.hpp"
 
@@ -153,8 +154,9 @@ void check_arrays(const std::vector<StoredPart>& parts, const CheckOptions& opti
       }
       if (missing > 0) {
         ++part.bad;
-        report.bad.push_back({part.name, samples->name_of(static_cast<std::int64_t>(row)),
-                              fmt::format("{} values are NaN or infinite", missing)});
+        report.bad.push_back(
+            {part.name, samples->name_of(static_cast<std::int64_t>(row)),
+             fmt::format("{} NaN or infinite", missing == 1 ? "1 value is" : fmt::format("{} values are", missing))});
       }
       if (one.label >= 0 && static_cast<std::size_t>(one.label) < classes)
         ++part.class_counts[static_cast<std::size_t>(one.label)];

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/cli/data/check_samples.hpp"
 #include "concord/cli/data/data_command.hpp"
 #include "concord/cli/data/rows.hpp"
@@ -86,7 +87,9 @@ void run_data_check(const DataCheckArguments& options) {
   std::cout << (options.json ? check_json(report) : check_text(report)) << std::flush;
   std::int64_t bad = 0;
   for (const CheckedPart& part : report.parts) bad += part.bad;
-  if (bad > 0) throw FormatError(fmt::format("{} of {} samples are bad", bad, report.samples()));
+  if (bad > 0)
+    throw FormatError(
+        fmt::format("{} of {} {} bad", bad, counted(report.samples(), "sample"), bad == 1 ? "is" : "are"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/data/check_report.hpp"
 #include "concord/compare/report/html.hpp"
 #include "concord/compare/report/page_style.hpp"
@@ -223,9 +224,10 @@ std::string check_page(const CheckReport& report) {
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\"><title>{} – concord data "
       "check</title><style>{}{}</style></head>\n"
-      "<body><main>\n<h1>{}</h1>\n<p class=\"soft\">{} samples{}. Concord {}.</p>\n",
-      title, kPageStyle, kPictureStyle, title, report.samples(),
-      report.class_names.empty() ? "" : fmt::format(" in {} classes", report.class_names.size()), kVersion);
+      "<body><main>\n<h1>{}</h1>\n<p class=\"soft\">{}{}. Concord {}.</p>\n",
+      title, kPageStyle, kPictureStyle, title, counted(report.samples(), "sample"),
+      report.class_names.empty() ? "" : fmt::format(" in {}", counted(report.class_names.size(), "class", "classes")),
+      kVersion);
   page += verdict_of(report);
   page += section_of("Bad samples", "They cannot be read, or not be learned from.", bad_table(report));
   page += section_of("Duplicates",

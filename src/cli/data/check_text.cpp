@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/cli/data/check_report.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/core/utf8.hpp"
@@ -120,16 +121,14 @@ std::string duplicates_text(const CheckReport& report) {
   std::string text;
   const auto leaks = static_cast<std::size_t>(report.leaks());
   if (leaks > 0) {
-    text += fmt::format(
-        "\nLEAKAGE: {} sample{} of one part {} also in another; a test on what was trained on proves nothing:\n", leaks,
-        leaks == 1 ? "" : "s", leaks == 1 ? "is" : "are");
+    text += fmt::format("\nLEAKAGE: {} of one part {} also in another; a test on what was trained on proves nothing:\n",
+                        counted(leaks, "sample"), leaks == 1 ? "is" : "are");
     for (std::size_t i = 0; i < std::min(leaks, kShownGroups); ++i) text += group_text(report, report.duplicates[i]);
     text += more_text(leaks, kShownGroups, "such samples");
   }
   const std::size_t others = report.duplicates.size() - leaks;
   if (others == 0) return text;
-  text += fmt::format("\n{} sample{} {} more than once in a part:\n", others, others == 1 ? "" : "s",
-                      others == 1 ? "is" : "are");
+  text += fmt::format("\n{} {} more than once in a part:\n", counted(others, "sample"), others == 1 ? "is" : "are");
   for (std::size_t i = leaks; i < leaks + std::min(others, kShownGroups); ++i) {
     text += group_text(report, report.duplicates[i]);
   }
@@ -184,8 +183,8 @@ std::string normalisation_options(const CheckedImages& images) {
 std::string check_text(const CheckReport& report) {
   std::int64_t bad = 0;
   for (const CheckedPart& part : report.parts) bad += part.bad;
-  std::string text = fmt::format("{}: {} samples", printable(report.spec), report.samples());
-  if (!report.class_names.empty()) text += fmt::format(", {} classes", report.class_names.size());
+  std::string text = fmt::format("{}: {}", printable(report.spec), counted(report.samples(), "sample"));
+  if (!report.class_names.empty()) text += fmt::format(", {}", counted(report.class_names.size(), "class", "classes"));
   text += fmt::format(", {}\n", bad == 0 ? "none of them bad" : fmt::format("{} of them bad", bad));
   // What spoils a result comes before what is good to know.
   std::string duplicates = duplicates_text(report);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/cli/data/data_command.hpp"
 #include "concord/cli/data/pack_output.hpp"
 #include "concord/cli/data/rows.hpp"
@@ -107,9 +108,10 @@ void run_pack(PackArguments options) {
   }
   output->finish();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::cout << fmt::format("{} samples ({}) in {}, {} of them copied as they were, in {:.1f} s\n", packed.samples,
-                           human_bytes(packed.bytes), output->what(), packed.copies, seconds);
-  if (packed.bad > 0) std::cout << fmt::format("{} bad samples were left out\n", packed.bad);
+  std::cout << fmt::format("{} ({}) in {}, {} of them copied as they were, in {:.1f} s\n",
+                           counted(packed.samples, "sample"), human_bytes(packed.bytes), output->what(), packed.copies,
+                           seconds);
+  if (packed.bad > 0) std::cout << fmt::format("left out: {}\n", counted(packed.bad, "bad sample"));
   for (const std::string& other : other_parts(DataSpec::parse(options.spec), options.part)) {
     std::cout << fmt::format("The {0} part is not packed: --part {0} packs it\n", other);
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/doctor/drivers.hpp"
 #include "concord/cli/doctor/machine.hpp"
 #include "concord/cli/doctor/operator_check.hpp"
@@ -178,7 +179,8 @@ void forget_denylist(const DoctorArguments& options) {
   if (options.json) {
     std::cout << json_text({{"device", device->info().id}, {"forgotten", disabled}});
   } else {
-    std::cout << fmt::format("{} entries of the denylist of {} are removed\n", disabled, device->info().id);
+    std::cout << fmt::format("removed {} from the denylist of {}\n", counted(disabled, "entry", "entries"),
+                             device->info().id);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "concord/cli/predict/outputs.hpp"
 #include "concord/cli/predict/pixel_classes.hpp"
 #include "concord/cli/transcripts.hpp"
 #include "concord/core/check.hpp"
@@ -118,14 +119,14 @@ void add_answers(Trainer& trainer, const DataSource& source, const Samples& all,
     options.refuse_top("predicts several labels");
     CONCORD_CHECK(options.out.empty(), ArgumentError, "--out is for one label; this network predicts {}",
                   outputs.size());
-    const std::map<std::string, Tensor> values = trainer.predict_values(samples, options.batch);
+    const std::map<std::string, Tensor> values = named_outputs_of(trainer, samples, options, saved);
     add_several(values, outputs, to);
     for (const LabelOutput& output : outputs) refuse_not_finite(values.at(output.name), to);
     return;
   }
   const std::vector<std::string> targets = targets_of(source, samples);
   if (!targets.empty()) options.refuse_top("predicts numbers");
-  results.outputs.push_back(trainer.predict(samples, options.batch));
+  results.outputs.push_back(outputs_of(trainer, samples, options, saved));
   const Tensor& outputs = results.outputs.back();
   if (saved.model->task == models::Task::transcription) {
     add_texts(outputs, samples, source.trained(all).alphabet, to);
@@ -133,7 +134,7 @@ void add_answers(Trainer& trainer, const DataSource& source, const Samples& all,
     results.names = names_of_shares(outputs);
     add_pixel_shares(outputs, to);
   } else if (targets.empty()) {
-    add_predictions(outputs, options.top, to);
+    add_predictions(outputs, results.scores, options.top, to);
   } else {
     results.names = targets;
     add_numbers(outputs, to);

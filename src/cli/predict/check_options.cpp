@@ -21,10 +21,24 @@ void check_ending(std::string_view option, const std::string& file, std::string_
                 "{} {}: its name has to end in {}, as what is written", option, printable(file), wanted);
 }
 
+/// What a network in an ONNX file has to be.
+void check_file(const SavedNetwork& saved, const onnx::Network& file) {
+  const std::string name = printable(saved.model->name);
+  const bool has_one_input = file.inputs().size() == 1 && onnx::dtype_of(file.inputs()[0].type) == DType::f32;
+  CONCORD_CHECK(has_one_input, NotSupported,
+                "predict needs an ONNX file with one input of floats; {} has {}. `concord run` takes any inputs", name,
+                text_of_declarations(file.inputs()));
+  CONCORD_CHECK(saved.model->classes > 0, NotSupported,
+                "predict needs an ONNX file with one output of floats (N, classes); {} has {}. `concord run` computes "
+                "any outputs",
+                name, text_of_declarations(file.outputs()));
+}
+
 /// The tasks that have predictions as text.
 void check_task(const SavedNetwork& saved, bool has_files) {
   using enum models::Task;
   const models::Task task = saved.model->task;
+  if (const onnx::Network* const file = file_of(*saved.model)) check_file(saved, *file);
   const bool is_of_files =
       task == classification || task == segmentation || (task == transcription && saved.trained.audio);
   CONCORD_CHECK(is_of_files || (!has_files && (task == language || task == transcription)), ArgumentError,

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <limits>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/predict/contact_sheet.hpp"
 #include "concord/cli/predict/pixel_classes.hpp"
 #include "concord/cli/predict/results.hpp"
@@ -63,7 +64,7 @@ void write_sheet(const std::string& file, const Results& results, bool has_pixel
     cell.lines = {class_name(results.names, likely.index), fmt::format("{:.1f} %", 100 * likely.probability)};
   }
   io::write_png(file, contact_sheet(cells));
-  say(fmt::format("the sheet of {} picture{} is {}", cells.size(), cells.size() == 1 ? "" : "s", file));
+  say(fmt::format("the sheet of {} is {}", counted(cells.size(), "picture"), file));
 }
 
 Results results_of(const PredictArguments& options, const SavedNetwork& saved, const std::vector<std::string>& files) {
@@ -75,11 +76,12 @@ void run_predict(PredictArguments options) {
   require_writable(options.out);
   require_writable(options.sheet);
   require_different({{"--out", options.out}, {"--sheet", options.sheet}});
-  const SavedNetwork saved = take_saved_network(options.words, options.weights, "predict");
+  const SavedNetwork saved = take_saved_network(options.words, options.weights, options.permit, "predict");
   const std::vector<std::string>& files = options.words;
   CONCORD_CHECK(files.empty() != options.data.text.empty(), ArgumentError,
                 "predict needs files of images, recordings or tables, or --data with a data set, and not both");
   options.check(saved, !files.empty());
+  options.batch = batch_for(saved, options.batch, *options.batch_option);
   Results results = results_of(options, saved, files);
   if (!options.out.empty() && !results.outputs.empty()) {
     io::write_safetensors(options.out, {{"outputs", joined_rows(results.outputs)}});
@@ -95,7 +97,7 @@ void run_predict(PredictArguments options) {
   const auto failed = std::ranges::count_if(results.predictions, [](const Prediction& p) { return !p.error.empty(); });
   if (failed > 0) {
     throw FormatError(
-        fmt::format("{} of {} {} could not be predicted", failed, results.predictions.size(), results.unit));
+        fmt::format("{} of {} could not be predicted", failed, counted(results.predictions.size(), results.unit)));
   }
 }
 
@@ -111,15 +113,16 @@ Trainer trainer_for(const PredictArguments& options, const SavedNetwork& saved, 
   const DevicePtr device = options.device.open();
   options.precision.warn_of(device->info());
   Trainer trainer(std::move(network), objective, optim::Sgd{}, device, {.precision = options.precision.get()});
-  trainer.load(saved.weights, options.permit.get());
+  load_weights(trainer, saved, options.permit);
   return trainer;
 }
 
-void add_predictions(const Tensor& outputs, std::size_t top, const std::vector<Prediction*>& to) {
+void add_predictions(const Tensor& outputs, Scores scores, std::size_t top, const std::vector<Prediction*>& to) {
   const auto classes = static_cast<std::size_t>(outputs.shape()[-1]);
   const std::size_t places = static_cast<std::size_t>(outputs.elements()) / to.size() / classes;
   for (std::size_t i = 0; i < to.size(); ++i) {
-    to[i]->classes = likeliest(outputs.values<float>().subspan(((i + 1) * places - 1) * classes, classes), top);
+    const auto row = outputs.values<float>().subspan(((i + 1) * places - 1) * classes, classes);
+    to[i]->classes = likeliest(row, top, scores);
   }
 }
 
@@ -149,8 +152,8 @@ void add_predict(CLI::App& app) {
       ->add_option(
           "words", options->words,
           "[NETWORK] WEIGHTS [FILE ...]: weights that `concord train` wrote (net.safetensors), behind a network "
-          "if they do not name theirs, and images or recordings, folders of them, or tables (FILE.csv), as the weights "
-          "need")
+          "if they do not name theirs, or an ONNX file with its own; and images or recordings, folders of them, or "
+          "tables (FILE.csv), as the weights need")
       ->check(file_name());
   command
       ->add_option("--weights", options->weights,
@@ -171,7 +174,8 @@ void add_predict(CLI::App& app) {
       command->add_option("--top", options->top, "Classes that are named for each sample, the likeliest first")
           ->capture_default_str()
           ->check(count());
-  command->add_option("--batch", options->batch, "Samples per batch")->capture_default_str()->check(count());
+  options->batch_option =
+      command->add_option("--batch", options->batch, "Samples per batch")->capture_default_str()->check(count());
   options->device.add(*command);
   options->precision.add(*command);
   command->add_option("--out", options->out, "Write the outputs of the network to this file (safetensors, \"outputs\")")

@@ -3,6 +3,7 @@
 
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/predict/answers.hpp"
+#include "concord/cli/predict/outputs.hpp"
 #include "concord/cli/predict/pixel_classes.hpp"
 #include "concord/cli/predict/read_rows.hpp"
 #include "concord/cli/predict/results.hpp"
@@ -65,7 +66,7 @@ void add_answers_of_files(const Tensor& outputs, const PredictArguments& options
     add_numbers(outputs, to);
     results.names = names_of_targets(std::ssize(to[0]->numbers));
   } else {
-    add_predictions(outputs, options.top, to);
+    add_predictions(outputs, results.scores, options.top, to);
   }
   refuse_not_finite(outputs, to);
 }
@@ -79,6 +80,7 @@ Results predict_files(const PredictArguments& options, const SavedNetwork& saved
   Trainer trainer = trainer_for(options, saved, network, objective_of(*saved.model));
   Results results;
   results.names = class_names;
+  if (gives_probabilities(*saved.model, *network, *samples)) results.scores = Scores::probabilities;
   for (std::int64_t row = 0; row < samples->size();) {
     std::vector<std::int32_t> rows;
     for (; row < samples->size() && std::ssize(rows) < options.batch; ++row) {
@@ -92,7 +94,7 @@ Results predict_files(const PredictArguments& options, const SavedNetwork& saved
       results.predictions.push_back({.sample = samples->name_of(rows[i]), .error = read.errors[i]});
     }
     if (good.empty()) continue;
-    results.outputs.push_back(trainer.predict(read.dataset, options.batch));
+    results.outputs.push_back(outputs_of(trainer, read.dataset, options, saved));
     std::vector<Prediction*> to;
     for (const std::size_t i : good) to.push_back(&results.predictions[i]);
     add_answers_of_files(results.outputs.back(), options, saved, to, results);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/counted.hpp"
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/predict/answers.hpp"
 #include "concord/cli/predict/continuation.hpp"
@@ -76,12 +77,12 @@ Results predict_samples(const PredictArguments& options, const SavedNetwork& sav
   }
   DataSource source(options.data, *saved.model, 1, saved.trained);
   const SharedSamples all = source.evaluated(options.split);
-  CONCORD_CHECK(options.first < all->size(), ArgumentError, "--first {}: there are {} samples, the first is 0",
-                options.first, all->size());
+  CONCORD_CHECK(options.first < all->size(), ArgumentError, "--first {}: {} has samples 0 to {}", options.first,
+                all->name, all->size() - 1);
   const std::int64_t count = std::min(options.count, all->size() - options.first);
   if (count < options.count && options.is_counted()) {
-    log(LogLevel::warning, fmt::format("--first {} --count {}: there are {} samples, so {} are predicted",
-                                       options.first, options.count, all->size(), count));
+    log(LogLevel::warning, fmt::format("--first {} --count {}: the data has {}, so --count is {}", options.first,
+                                       options.count, counted(all->size(), "sample"), count));
   }
   if (count < all->size() && !options.is_counted()) {
     say(fmt::format("{} of {} samples; --count takes more", count, all->size()));
@@ -89,9 +90,11 @@ Results predict_samples(const PredictArguments& options, const SavedNetwork& sav
   check_sheet(options, count);
   std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(options.first));
-  Trainer trainer = trainer_for(options, saved, source.network_for(*all), source.objective_for(*all, {}));
+  const std::shared_ptr<nn::Module> network = source.network_for(*all);
+  Trainer trainer = trainer_for(options, saved, network, source.objective_for(*all, {}));
   Results results;
-  results.unit = "samples";
+  if (gives_probabilities(*saved.model, *network, *all)) results.scores = Scores::probabilities;
+  results.unit = "sample";
   for (std::int64_t i = 0; i < count; ++i) {
     results.predictions.push_back({.sample = fmt::format("{}", options.first + i), .row = options.first + i});
   }

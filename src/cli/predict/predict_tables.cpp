@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/data_parts.hpp"
 #include "concord/cli/predict/answers.hpp"
 #include "concord/cli/predict/results.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/selection.hpp"
 #include "concord/data/table/csv_inputs.hpp"
 
@@ -57,16 +59,16 @@ Results predict_tables(const PredictArguments& options, const SavedNetwork& save
   std::vector<std::string> tables = files;
   if (!are_files) tables.push_back(file_of_part(source.spec(), options));
   Results results;
-  results.unit = "rows";
+  results.unit = "row";
   for (const std::string& file : tables) {
     const data::CsvInputs table = data::csv_inputs(file, how, *saved.trained.table);
     const auto size = std::ssize(table.rows);
     const std::int64_t first = are_files ? 0 : options.first;
-    CONCORD_CHECK(first < size, ArgumentError, "--first {}: there are {} rows, the first is 0", first, size);
+    CONCORD_CHECK(first < size, ArgumentError, "--first {}: {} has rows 0 to {}", first, printable(file), size - 1);
     const std::int64_t count = are_files ? size : std::min(options.count, size - first);
     if (!are_files && count < options.count && options.is_counted()) {
-      log(LogLevel::warning, fmt::format("--first {} --count {}: there are {} rows, so {} are predicted", first,
-                                         options.count, size, count));
+      log(LogLevel::warning, fmt::format("--first {} --count {}: the table has {}, so --count is {}", first,
+                                         options.count, counted(size, "row"), count));
     }
     if (!are_files && count < size && !options.is_counted()) {
       say(fmt::format("{} of {} rows; --count takes more", count, size));

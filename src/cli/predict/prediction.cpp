@@ -162,20 +162,21 @@ std::string quoted(const std::string& cell) {
 
 }  // namespace
 
-std::vector<Likely> likeliest(std::span<const float> logits, std::size_t k) {
-  std::vector<std::size_t> order(logits.size());
+std::vector<Likely> likeliest(std::span<const float> scores, std::size_t k, Scores kind) {
+  std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   k = std::min(k, order.size());
   std::partial_sort(
       order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
-      [&](std::size_t a, std::size_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
-  const auto largest = static_cast<double>(logits[order[0]]);
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
+      [&](std::size_t a, std::size_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+  const auto largest = static_cast<double>(scores[order[0]]);
+  const auto weight = [&](float score) {
+    return kind == Scores::probabilities ? static_cast<double>(score) : std::exp(static_cast<double>(score) - largest);
+  };
+  double sum = kind == Scores::probabilities ? 1 : 0;
+  for (std::size_t i = 0; kind == Scores::logits && i < scores.size(); ++i) sum += weight(scores[i]);
   std::vector<Likely> classes;
-  for (std::size_t i = 0; i < k; ++i) {
-    classes.push_back({order[i], std::exp(static_cast<double>(logits[order[i]]) - largest) / sum});
-  }
+  for (std::size_t i = 0; i < k; ++i) classes.push_back({order[i], weight(scores[order[i]]) / sum});
   return classes;
 }
 

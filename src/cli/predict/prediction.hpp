@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +17,11 @@ struct Likely {
   double probability = 0;
 };
 
-/// The k likeliest classes, by softmax of the logits; the likeliest first, of equal ones the lower index.
-[[nodiscard]] std::vector<Likely> likeliest(std::span<const float> logits, std::size_t k);
+/// What a network for classes gives.
+enum class Scores : std::uint8_t { logits, probabilities };
+
+/// The k likeliest classes, of logits by their softmax; the likeliest first, of equal ones the lower index.
+[[nodiscard]] std::vector<Likely> likeliest(std::span<const float> scores, std::size_t k, Scores kind = Scores::logits);
 
 /// The prediction for one of several labels or targets.
 struct Answer {

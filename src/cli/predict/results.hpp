@@ -28,7 +28,7 @@ struct PredictArguments {
   std::size_t top = 1;
   bool json = false;
   const CLI::Option *count_option = nullptr, *first_option = nullptr, *split_option = nullptr, *top_option = nullptr,
-                    *format_option = nullptr;
+                    *format_option = nullptr, *batch_option = nullptr;
 
   [[nodiscard]] bool is_counted() const { return count_option->count() > 0; }
   /// Throws ArgumentError for --top with a network that `predicts` something else than a class: "predicts numbers".
@@ -42,7 +42,8 @@ struct Results {
   std::vector<std::string> names;  // of classes or numbers
   std::vector<Tensor> outputs;     // of those that have been predicted, in batches
   std::vector<Tensor> pictures;    // of each prediction, for a sheet: u8 [C, H, W], unset if it could not be read
-  std::string_view unit = "files";
+  std::string_view unit = "file";
+  Scores scores = Scores::logits;  // the outputs of a network for classes
 };
 
 /// Images in files, or recordings if the network is for them. One that cannot be read has an error instead of classes.
@@ -62,7 +63,7 @@ struct Results {
 [[nodiscard]] Trainer trainer_for(const PredictArguments& options, const SavedNetwork& saved,
                                   std::shared_ptr<nn::Module> network, const Objective& objective);
 /// The classes of each row of outputs; of a sequence, of what comes after its end.
-void add_predictions(const Tensor& outputs, std::size_t top, const std::vector<Prediction*>& to);
+void add_predictions(const Tensor& outputs, Scores scores, std::size_t top, const std::vector<Prediction*>& to);
 /// Throws ArgumentError if a sheet is wanted and cannot show so many pictures.
 void check_sheet(const PredictArguments& options, std::int64_t pictures);
 /// Row `row` of u8 pictures [N, C, H, W]. Throws ArgumentError, with the name of the data, for other samples.

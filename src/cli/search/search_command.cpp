@@ -13,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/launch.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/search/ask_tell.hpp"
@@ -140,8 +141,8 @@ std::string progress_line(const search::Job& job, const search::Trial& trial, co
                           bool is_best) {
   std::string metrics = fmt::format("loss {:.4g}", measured.at.loss);
   if (measured.at.accuracy) metrics += fmt::format("  accuracy {:.2f} %", 100 * *measured.at.accuracy);
-  return fmt::format("trial {}  {}  {} epoch{}  {}  {:.1f} s  {}{}", job.trial, settings_text(job.settings), job.epochs,
-                     job.epochs == 1 ? "" : "s", metrics, trial.seconds, trial.device,
+  return fmt::format("trial {}  {}  {}  {}  {:.1f} s  {}{}", job.trial, settings_text(job.settings),
+                     counted(job.epochs, "epoch"), metrics, trial.seconds, trial.device,
                      is_best ? "  the best so far" : "");
 }
 
@@ -166,8 +167,8 @@ void print_search(const SearchReport& report, const SearchArguments& options, st
   }
   std::cout << search_table(report);
   if (report.uploaded_bytes > 0) {
-    std::cout << fmt::format("{} of data were uploaded to {} device{}\n", human_bytes(report.uploaded_bytes), devices,
-                             devices == 1 ? "" : "s");
+    std::cout << fmt::format("{} of data were uploaded to {}\n", human_bytes(report.uploaded_bytes),
+                             counted(devices, "device"));
   }
 }
 
@@ -218,7 +219,9 @@ void run_search(SearchArguments& options) {
   for (const DevicePtr& device : devices) names.push_back(device->info().id);
   say(fmt::format("{} on {}: {}; {} on {}", options.recipe.training.model, options.recipe.data.text,
                   training.text_of_data(), options.scheduler, fmt::join(names, ", ")));
-  if (!study.trials().empty()) say(fmt::format("goes on after {} trials of {}", study.trials().size(), options.out));
+  if (!study.trials().empty()) {
+    say(fmt::format("goes on after {} of {}", counted(study.trials().size(), "trial"), options.out));
+  }
   if (!options.quiet) {
     study.watch([](const search::Job& job, const search::Trial& trial, const search::Measured& measured, bool is_best) {
       say(progress_line(job, trial, measured, is_best));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/search/search_report.hpp"
 #include "concord/compare/report/html.hpp"
 #include "concord/compare/report/page_style.hpp"
@@ -177,8 +178,9 @@ std::string search_page(const SearchReport& report) {
   std::string page = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\"><title>{} – concord search</title><style>{}{}</style></head>\n"
-      "<body><main>\n<h1>{}</h1>\n<p class=\"soft\">{} trials by {}. Concord {}.</p>\n",
-      title, kPageStyle, kSearchStyle, title, report.study.trials().size(), report.scheduler, kVersion);
+      "<body><main>\n<h1>{}</h1>\n<p class=\"soft\">{} by {}. Concord {}.</p>\n",
+      title, kPageStyle, kSearchStyle, title, counted(report.study.trials().size(), "trial"), report.scheduler,
+      kVersion);
   if (ranking.empty()) {
     page += "<div class=\"verdict bad\"><b>✗ No trial has a result.</b></div>\n";
   } else {
@@ -189,9 +191,9 @@ std::string search_page(const SearchReport& report) {
     page += "<h2>Settings</h2>\n<p class=\"soft\">A line for each trial. Blue is the best fifth of them.</p>\n" +
             parallel_coordinates(report, ranking);
     page += fmt::format(
-                "<h2>Curves</h2>\n<p class=\"soft\">Validation {} after each epoch; the best {} trials have "
-                "names.</p>\n",
-                report.metric_name(), std::min(ranking.size(), kNamedCurves)) +
+                "<h2>Curves</h2>\n<p class=\"soft\">Validation {} after each epoch; names are those of the best {}."
+                "</p>\n",
+                report.metric_name(), counted(std::min(ranking.size(), kNamedCurves), "trial")) +
             curves(report, ranking);
   }
   page += "<h2>Trials</h2>\n<p class=\"soft\">The best first; <i>epoch</i> is that of the best result.</p>\n" +

@@ -8,16 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "concord/cli/counted.hpp"
+
 namespace concord::cli {
 namespace {
 
 using search::Trial;
 
 constexpr std::size_t kMostRows = 10, kMostReasons = 5;
-
-std::string plural(std::int64_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 std::int64_t count_of(const search::Study& study, Trial::Status status) {
   return std::ranges::count(study.trials(), status, &Trial::status);
@@ -70,7 +68,7 @@ std::string search_table(const SearchReport& report) {
   }
   std::string text = ranking.empty() ? std::string() : table(cells);
   const std::int64_t paused = count_of(report.study, Trial::Status::paused);
-  text += plural(std::ssize(report.study.trials()), "trial");
+  text += counted(std::ssize(report.study.trials()), "trial");
   if (paused > 0) text += fmt::format(", {} of them stopped early", paused);
   return text + "\n" + failures_of(report.study);
 }
