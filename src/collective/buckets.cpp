@@ -8,7 +8,7 @@ std::size_t bucket_bytes(bool is_one_machine) {
   return is_one_machine ? kOfOneMachine : kOfSeveral;
 }
 
-std::vector<std::size_t> buckets_of(std::span<const std::size_t> bytes, std::size_t most) {
+std::vector<std::size_t> buckets_of(std::span<const std::size_t> bytes, std::size_t most, bool is_end) {
   std::vector<std::size_t> buckets;
   std::size_t bucket = 0, filled = 0;
   for (const std::size_t size : bytes) {
@@ -19,9 +19,8 @@ std::vector<std::size_t> buckets_of(std::span<const std::size_t> bytes, std::siz
     buckets.push_back(bucket);
     filled += size;
   }
-  // No computation goes on beside the last one. If it is long, what fills an eighth of it goes alone, or one vector of
-  // less than its half.
-  if (filled <= most / 2) return buckets;
+  // What fills an eighth of a long one goes alone, or one vector of less than its half.
+  if (!is_end || filled <= most / 2) return buckets;
   std::size_t alone = 0;
   for (std::size_t i = bytes.size(); i > 0 && buckets[i - 1] >= bucket; --i) {
     if (alone > 0 && alone + bytes[i - 1] > most / 8) break;

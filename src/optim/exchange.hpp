@@ -17,9 +17,24 @@ namespace concord::optim {
 /// Element i of a variable of exchange_numbers, of rank 0.
 [[nodiscard]] Value exchanged_number(Value numbers, std::int64_t i);
 
-/// Adds a variable "exchange.<parameter>" for the gradient of one term of the loss, and returns it: after the exchange
-/// it has the sum over runs and ranks. `part` is what this run adds.
-[[nodiscard]] Value exchange_gradient(Value weight, Value part, std::size_t term, int accumulate);
+/// A variable that ranks sum, and what this rank adds, with its earlier runs.
+struct Exchanged {
+  Value variable, own;
+};
+/// Adds a variable "exchange.<parameter>" for the gradient of one term of the loss: after the exchange it has the sum
+/// over runs and ranks. `part` is what this run adds.
+[[nodiscard]] Exchanged exchange_gradient(Value weight, Value part, std::size_t term, int accumulate);
+
+/// The parameters whose gradients are complete last, as indices: those that the forward pass has first, of 4 MiB or
+/// more. None where all gradients are so few that they travel at once. An update need not wait for the sums of these
+/// (exchange_bad), which no computation hides.
+[[nodiscard]] std::vector<std::size_t> last_gradients(const std::vector<Value>& weights);
+/// Adds a variable called `name`, f32 [1], and returns it as rank 0: after the exchange it counts the ranks on which an
+/// element of `own`, the last gradients, is not finite; of none it is 0. What is exchanged before it, but for numbers,
+/// are these gradients; the others are exchanged behind it. Their sums are not checked: finite numbers whose sum is
+/// beyond the range of fp32 spoil the parameter.
+[[nodiscard]] Value exchange_bad(Graph& graph, std::vector<Value> own, std::vector<std::string> names,
+                                 const std::string& name);
 
 /// As exchange_numbers for a step in stages: `variable`, named `name`, gathers the numbers of the runs of an update.
 /// The last stage adds to it, and the host gives its sums to the others.

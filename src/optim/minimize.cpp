@@ -37,61 +37,6 @@ void check_options(const MinimizeOptions& options) {
                 "the decay of averaged weights must be in [0, 1), got {}", options.ema_decay);
 }
 
-/// A new state of a parameter, "optim.<parameter>.<state>".
-Value state_of(Value weight, std::string_view state, const TensorSpec& spec, float initial) {
-  const std::string parameter = weight.name();
-  return state_variable(weight.graph(), {.name = fmt::format("optim.{}.{}", parameter, state),
-                                         .spec = spec,
-                                         .init = {Initializer::Kind::constant, initial, 0},
-                                         .role = VariableRole::optimizer,
-                                         .of = parameter,
-                                         .shard = weight.node().variable->shard});
-}
-
-/// A parameter's gradient in the making.
-struct Gathered {
-  Value gradient;                             // but for a factor that all parameters have in common
-  std::vector<std::pair<Value, Value>> sums;  // of runs on this device: variables, and what they and this run make
-};
-
-/// The part that is known of a run's weight in a joined gradient, over the number of runs. The loss is multiplied with
-/// it, not the gradients: the kernels that make them stay what they are.
-float share_of_run(const LossTerm& term, const MinimizeOptions& options) {
-  if (term.kind == LossTerm::Kind::total) return 1;  // it is not divided in the end
-  const double weight = term.kind == LossTerm::Kind::mean ? options.weight : 1;
-  return runs_of(options) == 1 ? 1 : static_cast<float>(weight / runs_of(options));
-}
-
-/// Adds what one run adds to a joined gradient to `inputs`: the gradient of one term of the loss, weighted. `unscale`
-/// is empty, or the reciprocal of the loss's scale, which may be another in the next run.
-Scalar part_of_run(std::vector<Value>& inputs, Value gradient, const Joined& joined, Value unscale) {
-  const auto input = [&](Value value) {
-    inputs.push_back(value);
-    return scalar::input(static_cast<int>(inputs.size()) - 1);
-  };
-  Scalar part = input(gradient);
-  if (joined.weight) part = part * input(joined.weight);
-  if (unscale) part = part * input(unscale);
-  return part;
-}
-
-/// Of one term of the loss, with what earlier runs have gathered.
-std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Joined& joined, std::size_t term,
-                                        Value unscale) {
-  const std::string name = term == 0 ? "accumulated" : fmt::format("accumulated{}", term);
-  const Value variable = state_of(weight, name, weight.spec(), 0);
-  std::vector<Value> inputs{variable};
-  const Scalar part = part_of_run(inputs, gradient, joined, unscale);
-  return {variable, pointwise("accumulate", inputs, scalar::input(0) + part)};
-}
-
-/// What one run adds to a joined gradient.
-Value weighed(Value gradient, const Joined& joined, Value unscale) {
-  std::vector<Value> inputs;
-  const Scalar part = part_of_run(inputs, gradient, joined, unscale);
-  return inputs.size() == 1 ? gradient : pointwise("weigh", inputs, part);
-}
-
 /// One parameter's update under construction: formulas and the variables that take them.
 class Update {
  public:
@@ -183,10 +128,23 @@ class Update {
   std::vector<Scalar> formulas_;
 };
 
-std::vector<std::string> names_of(const std::vector<Value>& weights) {
+std::vector<Value> own_of(const std::vector<Exchanged>& exchanged) {
+  std::vector<Value> own;
+  for (const Exchanged& one : exchanged) own.push_back(one.own);
+  return own;
+}
+
+/// Whether the gradients are finite, but for these; empty where no other is left.
+Value finite_but_for(const std::vector<bool>& left_out, const std::vector<Value>& weights,
+                     const std::vector<Value>& gradients) {
+  std::vector<Value> values;
   std::vector<std::string> names;
-  for (const Value& weight : weights) names.push_back(weight.name());
-  return names;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (left_out[i]) continue;
+    values.push_back(gradients[i]);
+    names.push_back(weights[i].name());
+  }
+  return values.empty() ? Value{} : all_finite(std::move(values), std::move(names));
 }
 
 Rule rule_for(Value weight, const Rule& rule) {
@@ -272,10 +230,11 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   if (by_sums) {
     for (Joined& term : joined) term.weight = {};
   }
-  std::vector<Gathered> gathered;
-  std::vector<Value> whole;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    Gathered own;
+  const bool wants_norm = options.clip.norm > 0, wants_finite = options.check_gradients || scale.scale;
+  std::vector<Gathered> gathered(weights.size());
+  std::vector<Value> whole(weights.size());
+  std::vector<Exchanged> exchanged;
+  const auto gather = [&](std::size_t i) {
     std::vector<Value> sums;  // by term
     for (std::size_t t = 0; t < gradients.size(); ++t) {
       const auto part_of = [&](Value value) { return weighed(value, joined[t], scale.unscale); };
@@ -284,25 +243,40 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
       } else if (staging != nullptr) {
         sums.push_back(staging->gather(weights[i], i, t, gradients[t][i], part_of));
       } else if (is_exchanged) {
-        sums.push_back(exchange_gradient(weights[i], part_of(gradients[t][i]), t, options.accumulate));
+        exchanged.push_back(exchange_gradient(weights[i], part_of(gradients[t][i]), t, options.accumulate));
+        sums.push_back(exchanged.back().variable);
       } else {
-        own.sums.push_back(gather_gradient(weights[i], gradients[t][i], joined[t], t, scale.unscale));
-        sums.push_back(own.sums.back().second);
+        gathered[i].sums.push_back(gather_gradient(weights[i], gradients[t][i], joined[t], t, scale.unscale));
+        sums.push_back(gathered[i].sums.back().second);
       }
     }
-    own.gradient = sums.size() == 1 ? sums[0] : joined_sum(sums, joined);
-    whole.push_back(own.gradient);
-    gathered.push_back(std::move(own));
-  }
-  const bool wants_norm = options.clip.norm > 0, wants_finite = options.check_gradients || scale.scale;
+    whole[i] = gathered[i].gradient = sums.size() == 1 ? sums[0] : joined_sum(sums, joined);
+  };
   Gradients known;
+  std::vector<bool> is_last(weights.size(), false);
+  // A norm needs all sums, and so does each update that it scales.
+  if (is_exchanged && staging == nullptr && !wants_norm) {
+    std::vector<std::string> names;  // by parameter and term, as `exchanged`
+    for (const std::size_t i : last_gradients(weights)) {
+      is_last[i] = true;
+      gather(i);
+      names.resize(exchanged.size(), weights[i].name());
+    }
+    if (!exchanged.empty()) {
+      known.bad = exchange_bad(graph, wants_finite ? own_of(exchanged) : std::vector<Value>{}, std::move(names),
+                               counter_name(kExchangedBad, options.name));
+    }
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!is_last[i]) gather(i);
+  }
   if (options.model_ranks > 1) {
     known = measured_over_parts(weights, whole, options, finite_loss, wants_norm, wants_finite);
   } else if (staging != nullptr) {
     known = staging->measure(weights, whole, wants_norm, wants_finite);
   } else {
     if (wants_norm) known.norm = global_norm(whole);
-    if (wants_finite) known.finite = all_finite(whole, names_of(weights));
+    if (wants_finite) known.finite = finite_but_for(is_last, weights, whole);
   }
   if (terms.size() == 1) known.factor = joined[0].factor;
   const StepNumbers numbers =

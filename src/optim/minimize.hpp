@@ -60,6 +60,7 @@ struct MinimizeOptions {
 
 /// Names of what a step of several ranks exchanges, beside "exchange.<parameter>".
 inline constexpr const char* kExchangedNumbers = "exchange.numbers";  // f32: 0 or NaN, and the divisors of the losses
+inline constexpr const char* kExchangedBad = "optim.exchanged_bad";   // f32 [1], as in optim/exchange.hpp
 
 /// The initial loss scale for a precision: 65536 for fp16, else 0 (no scaling).
 [[nodiscard]] double loss_scale_for(Precision precision);

@@ -194,6 +194,7 @@ StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::
   Scalar factor = 1.0F, finite = 1.0F;
   const bool is_scaled = scale.scale && runs_of(options) == 1;
   if (gradients.finite) finite = formulas.input(gradients.finite);
+  if (gradients.bad) finite = finite * scalar::equal(formulas.input(gradients.bad), 0.0F);
   if (is_scaled) factor = formulas.input(scale.unscale);
   if (gradients.factor) factor = factor * formulas.input(gradients.factor);
   if (options.clip.norm > 0) {

@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "concord/ops/loss_terms.hpp"
@@ -68,6 +70,7 @@ struct Joined {
 struct Gradients {
   Value norm;    // empty when it is not needed; still scaled, unless they are accumulated
   Value finite;  // 1 if all elements are finite; empty if this is not checked
+  Value bad;  // ranks whose own gradients are not finite, where `finite` leaves some out (exchange_bad); may be empty
   Value factor;  // that they are still to be multiplied by, for both of the above; may be empty
 };
 
@@ -108,6 +111,26 @@ class Staging {
   std::vector<SharedGradient> shared_;
   std::vector<Assignment> measures_;
 };
+
+// Gradients of several runs or ranks (gather.cpp):
+/// Adds a state of a parameter, "optim.<parameter>.<state>".
+[[nodiscard]] Value state_of(Value weight, std::string_view state, const TensorSpec& spec, float initial);
+
+/// A parameter's gradient in the making.
+struct Gathered {
+  Value gradient;                             // but for a factor that all parameters have in common
+  std::vector<std::pair<Value, Value>> sums;  // of runs on this device: variables, and what they and this run make
+};
+
+/// The part that is known of a run's weight in a joined gradient, over the number of runs. The loss is multiplied with
+/// it, not the gradients: the kernels that make them stay what they are.
+[[nodiscard]] float share_of_run(const LossTerm& term, const MinimizeOptions& options);
+/// What one run adds to a joined gradient: the gradient of one term of the loss, weighted. `unscale` is empty, or the
+/// reciprocal of the loss's scale, which may be another in the next run.
+[[nodiscard]] Value weighed(Value gradient, const Joined& joined, Value unscale);
+/// Adds a variable that gathers the runs of this device, and returns it and its sum with this run.
+[[nodiscard]] std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Joined& joined,
+                                                      std::size_t term, Value unscale);
 
 // A step whose parameters are divided among ranks (MinimizeOptions::model_ranks):
 /// Replaces the gradients of whole parameters by their sums over the ranks.

@@ -1,5 +1,5 @@
-// Buckets of variables: first the counts of the loss, and the others in the order in which the backward pass makes
-// them.
+// Buckets of variables: first the counts and numbers of the loss, and the gradients in the order in which the backward
+// pass makes them.
 #include "concord/train/exchange.hpp"
 
 #include <algorithm>
@@ -19,9 +19,6 @@ namespace concord::train {
 namespace {
 
 constexpr std::size_t kAlign = 256;  // bytes; kernels read whole vectors
-/// Late buckets: those that are complete at the very end of the backward pass. What needs each of them is launched
-/// apart.
-constexpr std::size_t kMostLate = 2;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
@@ -31,39 +28,79 @@ std::span<float> floats(std::span<std::byte> bytes) {
 
 }  // namespace
 
+/// Places in buckets, one behind the other.
+class Exchange::Layout {
+ public:
+  explicit Layout(std::size_t most) : most_(most) {}
+
+  void add(const Value& variable) {
+    slots_.push_back({variable.name(), variable.spec(), bucket_, offset_});
+    offset_ += aligned(variable.spec().bytes());
+  }
+  /// What follows goes into another bucket than what there is.
+  void begin_bucket() {
+    if (offset_ == 0) return;
+    ++bucket_;
+    offset_ = 0;
+  }
+  /// In as many new buckets as they need. `is_end`: no computation goes on beside the last one.
+  void add_all(const std::vector<Value>& variables, bool is_end) {
+    std::vector<std::size_t> bytes;
+    for (const Value& variable : variables) bytes.push_back(aligned(variable.spec().bytes()));
+    const std::vector<std::size_t> buckets = collective::buckets_of(bytes, most_, is_end);
+    begin_bucket();
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      if (i > 0 && buckets[i] != buckets[i - 1]) begin_bucket();
+      add(variables[i]);
+    }
+  }
+  [[nodiscard]] std::vector<Slot> slots() { return std::move(slots_); }
+
+ private:
+  std::size_t most_, bucket_ = 0, offset_ = 0;
+  std::vector<Slot> slots_;
+};
+
 std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph) const {
-  std::vector<const Value*> ordered;
-  for (const Value& variable : graph.exchanged()) ordered.insert(ordered.begin(), &variable);
-  std::ranges::stable_partition(ordered, [](const Value* value) { return value->name() == kExchangedCounts; });
-  // What is no gradient is never rounded: it travels in a bucket of its own.
-  std::size_t exact = 0;
-  if (gradients_ != Precision::fp32) {
-    const auto rest = std::ranges::stable_partition(ordered, [](const Value* value) {
-      return value->name() == kExchangedCounts || value->name() == optim::kExchangedNumbers;
-    });
-    exact = ordered.size() - rest.size();
+  std::vector<Value> numbers, gradients, last;  // in the order in which they are complete
+  Value bad;
+  for (const Value& variable : graph.exchanged()) {
+    if (variable.name() == kExchangedCounts) {
+      numbers.insert(numbers.begin(), variable);
+    } else if (variable.name() == optim::kExchangedNumbers) {
+      numbers.push_back(variable);
+    } else if (variable.name() == optim::kExchangedBad) {
+      bad = variable;
+      last.swap(gradients);
+    } else {
+      gradients.push_back(variable);
+    }
   }
-  std::vector<std::size_t> bytes;
-  for (const Value* variable : ordered) bytes.push_back(aligned(variable->spec().bytes()));
-  const bool is_one_machine = group_->transport() == "host";
-  const std::size_t most = collective::bucket_bytes(is_one_machine);
-  std::vector<std::size_t> buckets(exact, 0);
-  for (const std::size_t bucket : collective::buckets_of(std::span(bytes).subspan(exact), most)) {
-    buckets.push_back(bucket + (exact > 0 ? 1 : 0));
+  std::ranges::reverse(gradients);
+  std::ranges::reverse(last);
+  if (!has_late_) {
+    gradients.insert(gradients.end(), last.begin(), last.end());
+    last.clear();
   }
-  std::vector<Slot> slots;
-  std::size_t offset = 0;
-  for (std::size_t i = 0; i < ordered.size(); ++i) {
-    if (i > 0 && buckets[i] != buckets[i - 1]) offset = 0;
-    slots.push_back({ordered[i]->name(), ordered[i]->spec(), buckets[i], offset});
-    offset += bytes[i];
+  Layout layout(collective::bucket_bytes(group_->transport() == "host"));
+  const bool is_rounded = gradients_ != Precision::fp32;
+  if (is_rounded) {  // what is no gradient travels in buckets of its own, which are not
+    layout.add_all(numbers, false);
+  } else {
+    gradients.insert(gradients.begin(), numbers.begin(), numbers.end());
   }
-  return slots;
+  layout.add_all(gradients, last.empty());
+  if (has_late_ || is_rounded) layout.begin_bucket();
+  if (bad) layout.add(bad);
+  layout.add_all(last, true);
+  return layout.slots();
 }
 
-bool Exchange::connect_peers() {
+bool Exchange::connect_peers(const Graph& graph) {
   Device& device = variables_->device();
   bool is_good = may_share_memory(*group_, device.info());
+  has_late_ = is_good && !updates_are_whole_;
+  lay_out(graph);
   for (Bucket& bucket : buckets_) {
     if (!is_good) break;
     bucket.peer = connected_peer_memory(*group_, device, bucket.bytes);
@@ -74,9 +111,32 @@ bool Exchange::connect_peers() {
       "the exchange is to be peer (--exchange, CONCORD_EXCHANGE), but the devices of this training do not read "
       "each other's memory");
   if (!is_good) {
-    for (Bucket& bucket : buckets_) bucket.peer.reset();
+    has_late_ = false;
+    lay_out(graph);
   }
   return is_good;
+}
+
+void Exchange::lay_out(const Graph& graph) {
+  slots_ = slots_of(graph);
+  buckets_.clear();
+  late_.clear();
+  for (const Slot& slot : slots_) {
+    if (slot.bucket == buckets_.size()) buckets_.emplace_back();
+    Bucket& bucket = buckets_.back();
+    bucket.bytes = slot.offset + aligned(slot.spec.bytes());
+    bucket.is_exact = gradients_ == Precision::fp32 || slot.name == kExchangedCounts ||
+                      slot.name == optim::kExchangedNumbers || slot.name == optim::kExchangedBad;
+    if (slot.name == kExchangedCounts) started_ = aligned(slot.spec.bytes()) / sizeof(float);
+  }
+  std::size_t early = buckets_.size();
+  for (const Slot& slot : slots_) {
+    if (has_late_ && slot.name == optim::kExchangedBad) early = slot.bucket + 1;
+  }
+  late_.resize(buckets_.size() - early);
+  for (const Slot& slot : slots_) {
+    if (slot.bucket >= early) late_[slot.bucket - early].push_back(slot.name);
+  }
 }
 
 Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph, Precision gradients,
@@ -84,20 +144,14 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
     : group_(std::move(group)),
       variables_(std::move(variables)),
       gradients_(gradients),
-      updates_are_whole_(updates_are_whole),
-      slots_(slots_of(graph)) {
+      updates_are_whole_(updates_are_whole) {
   const timeline::Span span("connect ranks");
   Device& device = variables_->device();
-  std::size_t all = 0;
-  for (const Slot& slot : slots_) {
-    if (slot.bucket == buckets_.size()) buckets_.emplace_back();
-    buckets_.back().bytes = slot.offset + aligned(slot.spec.bytes());
-    all += aligned(slot.spec.bytes());
-    if (slot.name == kExchangedCounts) started_ = aligned(slot.spec.bytes()) / sizeof(float);
-  }
   const auto most_in_step = static_cast<std::size_t>(most_all_reduced(graph));
-  const bool shares = connect_peers();
+  const bool shares = connect_peers(graph);
+  std::size_t all = 0;
   for (Bucket& bucket : buckets_) {
+    all += bucket.bytes;
     bucket.buffer = shares ? bucket.peer->buffer() : device.allocate(bucket.bytes);
     if (!shares) bucket.staging = device.allocate_staging(bucket.bytes);
   }
@@ -107,11 +161,8 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
       timeline::label_with("sum over ranks", transport(), {{"ranks", static_cast<std::uint64_t>(group_->size())}});
   start_.resize(buckets_[0].bytes / sizeof(float));
   clear();
-  if (shares && !updates_are_whole_) late_.resize(std::min(kMostLate, buckets_.size() - 1));
-  const std::size_t early = buckets_.size() - late_.size();
   for (const Slot& slot : slots_) {
     variables_->bind(slot.name, slot.spec, Storage(buckets_[slot.bucket].buffer, slot.offset));
-    if (slot.bucket >= early) late_[slot.bucket - early].push_back(slot.name);
   }
   log(LogLevel::info, fmt::format("rank {} of {} exchanges {} MiB in {} parts by {}", group_->rank(), group_->size(),
                                   all >> 20, buckets_.size(), transport()));
@@ -163,7 +214,7 @@ void Exchange::sum_on_host(std::size_t number) {
   if (number == 0) {
     group_->all_reduce(numbers, start_);
     std::copy_n(numbers.begin(), started_, start_.begin());
-  } else if (gradients_ == Precision::fp32) {
+  } else if (bucket.is_exact) {
     group_->all_reduce(numbers);
   } else {
     group_->all_reduce_rounded(numbers, gradients_);

@@ -42,7 +42,8 @@ class Exchange {
   /// Lets work that is enqueued later read the sums of all buckets that are not late. Through the host, waits for them.
   /// Throws RankLost.
   void finish();
-  /// The last buckets if they are summed on the devices: their variables, which CompileOptions::late may name.
+  /// The buckets of gradients that are complete last (optim::last_gradients), if they are summed on the devices: their
+  /// variables, which CompileOptions::late may name.
   [[nodiscard]] const std::vector<std::vector<std::string>>& late() const { return late_; }
   /// For Program::run of the part after the exchange: before how many launches each late bucket must be there, in
   /// order.
@@ -74,22 +75,26 @@ class Exchange {
   /// Variables that are summed at once.
   struct Bucket {
     std::size_t bytes = 0;
+    bool is_exact = true;                        // not rounded to `gradients`
     std::unique_ptr<PeerMemory> peer = nullptr;  // null: through the host
     BufferPtr buffer = nullptr;
     StagingPtr staging = nullptr;   // for the host
     EventPtr arrived = nullptr;     // there, or of the sum
     std::future<void> summed = {};  // there
   };
+  class Layout;
   [[nodiscard]] std::vector<Slot> slots_of(const Graph& graph) const;
-  /// Of the memory that the devices share, or false on all ranks if one of them shares none.
-  [[nodiscard]] bool connect_peers();
+  /// Sets the slots, and buckets and late ones without memory.
+  void lay_out(const Graph& graph);
+  /// Lays out; the buckets are of memory that the devices share, or false on all ranks if one of them shares none.
+  [[nodiscard]] bool connect_peers(const Graph& graph);
   /// Replaces a bucket in the host's memory by the sum of all ranks, once it has arrived there.
   void sum_on_host(std::size_t number);
 
   collective::GroupPtr group_;
   VariablesPtr variables_;
   Precision gradients_;
-  bool updates_are_whole_;
+  bool updates_are_whole_, has_late_ = false;
   std::vector<Slot> slots_;
   std::vector<Bucket> buckets_;
   std::optional<StepSums> step_sums_;

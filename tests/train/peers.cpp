@@ -170,10 +170,9 @@ void check_training(const TrainerOptions& options) {
 
 TEST_CASE("sums between devices that come late have the bits of accumulated batches", "[train][collective][peers]") {
   check_training({.seed = 4});
-  check_training({.seed = 4, .clip = {.norm = 0.5}, .ema_decay = 0.9});
-  check_training(
-      {.seed = 4, .gradients = Precision::bf16});  // numbers that are no gradients go alone: two late buckets
-  check_training({.seed = 4, .min_ranks = 1});     // none is late
+  check_training({.seed = 4, .clip = {.norm = 0.5}, .ema_decay = 0.9});  // none is late
+  check_training({.seed = 4, .gradients = Precision::bf16});             // numbers that are no gradients go alone
+  check_training({.seed = 4, .min_ranks = 1});                           // none is late
 }
 
 }  // namespace concord::test
