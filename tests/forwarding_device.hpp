@@ -52,7 +52,13 @@ class ForwardingDevice : public Device {
     return device_->prepare_reorders(reorders);
   }
   [[nodiscard]] bool has_joined_operators() const override { return device_->has_joined_operators(); }
-  [[nodiscard]] bool groups_sum(const KernelRequest& sum) const override { return device_->groups_sum(sum); }
+  [[nodiscard]] bool multiplies_patches(const TensorSpec& src, const TensorSpec& weights,
+                                        Precision precision) const override {
+    return device_->multiplies_patches(src, weights, precision);
+  }
+  [[nodiscard]] std::optional<SumKind> sum_kind(const KernelRequest& sum) const override {
+    return device_->sum_kind(sum);
+  }
   [[nodiscard]] std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> sums) override {
     return device_->prepare_sums(sums);
   }

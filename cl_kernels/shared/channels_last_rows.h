@@ -15,9 +15,10 @@
 #define PLACE PLACE_OF_PART((uint)get_group_id(1))
 // The parts from the last one to the first: a second pass over an image finds the end of it in the cache.
 #define PLACE_BACKWARDS PLACE_OF_PART((uint)(get_num_groups(1) - 1 - get_group_id(1)))
-#define PLACE_OF_PART(part_number)                                                                         \
+#define PLACE_OF_PART(part_number) PLACE_AT((uint)get_group_id(0), part_number)
+#define PLACE_AT(column, part_number)                                                                      \
   const uint item = (uint)get_local_id(0), lane = item % LANES, row_number = item / LANES;                  \
-  const uint first_block = (uint)get_group_id(0) * LANES, block = min(first_block + lane, blocks - 1);      \
+  const uint first_block = (column) * LANES, block = min(first_block + lane, blocks - 1);                   \
   const uint channel = block * BLOCK_CHANNELS, channels = blocks * BLOCK_CHANNELS;                          \
   const uint begin = (part_number) * part, end = min(rows, begin + part);                                   \
   const bool is_block = first_block + lane < blocks

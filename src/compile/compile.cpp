@@ -190,8 +190,11 @@ void group_launches(Lowered& program, Device& device, const Section& section, co
   find_invariants(program, options.late);
   if (options.memory_budget > 0) return;  // what can be made again is not kept for the whole run
   group_reorders(program, device, options.late);
-  // What ranks exchange, and what a pause waits for, does not wait for other sums.
-  if (options.part == RunPart::whole && section.before_pause.empty()) group_sums(program, device, options.precision);
+  // A pause waits for no other sums, and what ranks exchange only for those of at most so many nodes further. Behind
+  // the exchange, sums would wait for late variables.
+  if (!section.before_pause.empty() || options.part == RunPart::after_exchange) return;
+  constexpr std::size_t kMostApart = 16;
+  group_sums(program, device, options.precision, options.part == RunPart::before_exchange ? kMostApart : SIZE_MAX);
 }
 
 void choose_layouts(Lowered& program, Device& device, Precision precision, bool retains_all) {

@@ -276,6 +276,7 @@ void merge_prologues(Lowered& program, const Device& device, Precision precision
 void fuse(Lowered& program, const Device& device, const FuseOptions& options) {
   const Precision precision = options.precision;
   merge_chains(program);
+  multiply_patches(program, device, precision);
   if (options.folds && device.folds_factors()) fold_factors(program);
   if (!options.pauses) join_loss_gradients(program, device);
   join_finite_numbers(program, device);

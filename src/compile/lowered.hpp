@@ -118,6 +118,11 @@ void join_finite_numbers(Lowered& program, const Device& device);
 /// part of fuse.
 void fold_factors(Lowered& program);
 
+/// Makes matrix multiplications of patches of convolutions whose patches do not overlap, and of the gradients of their
+/// weights, where `device` is faster with these. A formula of the result and of numbers by channel, such as a bias,
+/// that alone reads the result is computed before the result gets its shape. A part of fuse.
+void multiply_patches(Lowered& program, const Device& device, Precision precision);
+
 /// What fuse is told besides the device.
 struct FuseOptions {
   Precision precision = Precision::fp32;
@@ -125,10 +130,11 @@ struct FuseOptions {
   bool folds = false;   // fold_factors, if the device wants it
 };
 
-/// Merges chains of pointwise operators of one shape, what join_loss_gradients and join_finite_numbers join, then
-/// pointwise operators into the epilogue of the operator before them, then into the prologue of the operator behind
-/// them, where `device` supports it. A value that is kept, assigned or read twice stays. In a program that pauses,
-/// losses stay apart from gradients, whose operands may be written during the pause.
+/// Merges chains of pointwise operators of one shape, makes products of patches (multiply_patches), merges what
+/// join_loss_gradients and join_finite_numbers join, then pointwise operators into the epilogue of the operator before
+/// them, then into the prologue of the operator behind them, where `device` supports it. A value that is kept, assigned
+/// or read twice stays. In a program that pauses, losses stay apart from gradients, whose operands may be written
+/// during the pause.
 void fuse(Lowered& program, const Device& device, const FuseOptions& options = {});
 
 /// Makes one operator of equal pointwise operators that do nothing but give variables new values: the updates of many
@@ -164,8 +170,8 @@ void find_invariants(Lowered& program, const LateVariables& late = {});
 void group_reorders(Lowered& program, Device& device, const LateVariables& late = {});
 
 /// Makes one node of sums whose results nothing reads for a while, such as a mean loss and the gradients of biases,
-/// where the device groups them. It runs where the last of them stood. What the others read waits for it, so that is
-/// little. After find_invariants.
-void group_sums(Lowered& program, Device& device, Precision precision);
+/// where the device groups them (SumKind). It runs where the last of them stood, at most `most_apart` nodes behind the
+/// first. What the others read waits for it in memory. After find_invariants.
+void group_sums(Lowered& program, Device& device, Precision precision, std::size_t most_apart = SIZE_MAX);
 
 }  // namespace concord

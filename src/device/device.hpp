@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -195,13 +196,19 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Returns whether compile should multiply the factors that follow a convolution, one for each channel, into its
   /// weights. It does so once, and only where no update changes them.
   [[nodiscard]] virtual bool folds_factors() const { return false; }
+  /// Returns whether a convolution of `src` whose patches do not overlap, and the gradient of its weights, are faster
+  /// as matrix multiplications of them.
+  [[nodiscard]] virtual bool multiplies_patches(const TensorSpec& /*src*/, const TensorSpec& /*weights*/,
+                                                Precision /*precision*/) const {
+    return false;
+  }
   /// Returns whether the device has kernels of the operators that compile makes of two: ops::CrossEntropyWithGradient
   /// and ops::AllFiniteWithNumbers.
   [[nodiscard]] virtual bool has_joined_operators() const { return false; }
-  /// Returns whether prepare_sums supports this operator and is faster than a kernel of its own.
-  [[nodiscard]] virtual bool groups_sum(const KernelRequest& /*sum*/) const { return false; }
-  /// Prepares one kernel for several such operators. The results have the bits of the single kernels. It has the input
-  /// and the output of each operator, in their order.
+  /// Returns of which kind the operator is, if prepare_sums takes it and is faster than a kernel of its own.
+  [[nodiscard]] virtual std::optional<SumKind> sum_kind(const KernelRequest& /*sum*/) const { return {}; }
+  /// Prepares one kernel for several operators of one kind. The results have the bits of the single kernels. It has the
+  /// inputs and the output of each operator, in their order.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> /*sums*/) {
     return nullptr;
   }

@@ -65,4 +65,10 @@ struct PreparedKernel {
   int overwrites = -1;
 };
 
+/// Of sums that one launch makes (Device::prepare_sums).
+struct SumKind {
+  std::string name;         // the same for all that go together
+  std::size_t awaited = 0;  // no more sums join those that read more than so many bytes
+};
+
 }  // namespace concord

@@ -21,6 +21,7 @@
 #include "concord/opencl/launch/event.hpp"
 #include "concord/opencl/launch/peer_memory.hpp"
 #include "concord/opencl/ops/grouped_sums.hpp"
+#include "concord/opencl/ops/matmul_tokens.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -259,7 +260,11 @@ std::unique_ptr<Kernel> OpenClDevice::prepare_reorders(std::span<const Reorder> 
   return translated(info_.name, "preparing reorders", [&] { return prepare_filters(*context_, reorders); });
 }
 
-bool OpenClDevice::groups_sum(const KernelRequest& sum) const { return has_grouped_sum(*context_, sum); }
+bool OpenClDevice::multiplies_patches(const TensorSpec& src, const TensorSpec& weights, Precision precision) const {
+  return opencl::multiplies_patches(*context_, src.shape, weights.shape, precision);
+}
+
+std::optional<SumKind> OpenClDevice::sum_kind(const KernelRequest& sum) const { return kind_of_sum(*context_, sum); }
 
 std::unique_ptr<Kernel> OpenClDevice::prepare_sums(std::span<const KernelRequest> sums) {
   const Use use(*this);

@@ -45,7 +45,9 @@ class OpenClDevice final : public Device {
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision precision) const override;
   [[nodiscard]] bool has_joined_operators() const override { return true; }
-  [[nodiscard]] bool groups_sum(const KernelRequest& sum) const override;
+  [[nodiscard]] bool multiplies_patches(const TensorSpec& src, const TensorSpec& weights,
+                                        Precision precision) const override;
+  [[nodiscard]] std::optional<SumKind> sum_kind(const KernelRequest& sum) const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> sums) override;
   [[nodiscard]] bool supports_prologue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const Expression& prologue, std::span<const TensorSpec> extra,

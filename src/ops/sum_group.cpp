@@ -7,20 +7,28 @@
 
 namespace concord::ops {
 
-SumGroup::SumGroup(std::vector<std::shared_ptr<const Operator>> members)
+SumGroup::SumGroup(std::vector<Member> members)
     : members_(std::move(members)), label_(fmt::format("reduce_sum of {}", members_.size())) {}
 
 std::vector<TensorSpec> SumGroup::infer(std::span<const TensorSpec> inputs) const {
-  expect_inputs(name(), inputs, members_.size());
+  std::size_t all = 0;
+  for (const Member& member : members_) all += member.inputs;
+  expect_inputs(name(), inputs, all);
   std::vector<TensorSpec> outputs;
-  for (std::size_t m = 0; m < members_.size(); ++m) outputs.push_back(members_[m]->infer(inputs.subspan(m, 1)).front());
+  std::size_t first = 0;
+  for (const Member& member : members_) {
+    outputs.push_back(member.op->infer(inputs.subspan(first, member.inputs)).front());
+    first += member.inputs;
+  }
   return outputs;
 }
 
 Cost SumGroup::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {
   Cost total;
+  std::size_t first = 0;
   for (std::size_t m = 0; m < members_.size(); ++m) {
-    const Cost cost = members_[m]->cost(inputs.subspan(m, 1), outputs.subspan(m, 1));
+    const Cost cost = members_[m].op->cost(inputs.subspan(first, members_[m].inputs), outputs.subspan(m, 1));
+    first += members_[m].inputs;
     total.flops += cost.flops;
     total.bytes += cost.bytes;
   }

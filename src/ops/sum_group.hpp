@@ -10,16 +10,21 @@
 
 namespace concord::ops {
 
-/// Each member is a Reduce, or one with an epilogue, of one input. Inputs and outputs: those of the members, in order.
+/// Inputs and outputs: those of the members, in order.
 class SumGroup final : public Operator {
  public:
-  explicit SumGroup(std::vector<std::shared_ptr<const Operator>> members);
+  /// A Reduce, or one with an epilogue or a prologue.
+  struct Member {
+    std::shared_ptr<const Operator> op;
+    std::size_t inputs;
+  };
+  explicit SumGroup(std::vector<Member> members);
   [[nodiscard]] std::string_view name() const override { return label_; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
 
  private:
-  std::vector<std::shared_ptr<const Operator>> members_;
+  std::vector<Member> members_;
   std::string label_;
 };
 

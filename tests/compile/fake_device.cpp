@@ -120,7 +120,9 @@ std::unique_ptr<Kernel> FakeDevice::prepare_reorders(std::span<const Reorder> to
 std::unique_ptr<Kernel> FakeDevice::prepare_sums(std::span<const KernelRequest> sums) {
   sum_groups.push_back(sums.size());
   auto kernel = std::make_unique<FakeKernel>("fake sums");
-  kernel->input_layouts.resize(sums.size());
+  for (const KernelRequest& sum : sums) {
+    kernel->input_layouts.insert(kernel->input_layouts.end(), sum.input_layouts.begin(), sum.input_layouts.end());
+  }
   kernel->output_layouts.resize(sums.size());
   return kernel;
 }

@@ -60,6 +60,7 @@ class FakeDevice final : public Device {
   bool refuses_groups = false;                                             // of reorders
   bool joins_operators = false;
   bool groups_sums = false;
+  bool multiplies = false;                // patches
   bool folds = false;                     // factors by channel
   std::map<std::string, int> overwrites;  // by operator name: the input that output 0 may lie over
 
@@ -77,8 +78,14 @@ class FakeDevice final : public Device {
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorders(std::span<const Reorder> together) override;
   [[nodiscard]] bool has_joined_operators() const override { return joins_operators; }
   [[nodiscard]] bool folds_factors() const override { return folds; }
-  [[nodiscard]] bool groups_sum(const KernelRequest& sum) const override {
-    return groups_sums && sum.op->name() == "reduce_sum";
+  [[nodiscard]] bool multiplies_patches(const TensorSpec&, const TensorSpec&, Precision) const override {
+    return multiplies;
+  }
+  [[nodiscard]] std::optional<SumKind> sum_kind(const KernelRequest& sum) const override {
+    const std::string_view name = sum.op->name();
+    const std::size_t reduce = name.find("reduce_");
+    if (!groups_sums || reduce == std::string_view::npos) return {};
+    return SumKind{std::string(name.substr(reduce)), std::size_t{1} << 20};
   }
   [[nodiscard]] std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> sums) override;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,

@@ -10,11 +10,14 @@
 namespace concord::test {
 namespace {
 
-Lowered grouped_sums(const Graph& graph, std::span<const Value> outputs, FakeDevice& device) {
+Lowered grouped_sums(const Graph& graph, std::span<const Value> outputs, FakeDevice& device,
+                     std::size_t most_apart = SIZE_MAX) {
   device.groups_sums = true;
-  Lowered program = laid_out(graph, outputs, device);
+  Lowered program = lower(graph, outputs, false);
+  fuse(program, device);
+  choose_layouts(program, device);
   find_invariants(program);
-  group_sums(program, device, Precision::fp32);
+  group_sums(program, device, Precision::fp32, most_apart);
   CHECK(in_order(program));
   check_layouts(program);
   return program;
@@ -70,6 +73,45 @@ TEST_CASE("little memory waits for the last of the sums", "[compile]") {
   const Lowered program = grouped_sums(graph, sums, device);
   CHECK(device.sum_groups == std::vector<std::size_t>{2, 2});
   CHECK(program.nodes.size() == 6);
+}
+
+TEST_CASE("sums of two kinds are two launches, which do not wait for each other", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix), w = variable(graph, "w");
+  const Value a = named(sum(x, {0}, true), "a"), large = named(reduce_max(x, {0}, true), "large");
+  const Value y = matmul(x, w), b = named(sum(y, {0}, true), "b"), z = named(matmul(y + large, w), "z");
+  const Value larger = named(reduce_max(z, {0}, true), "larger"), c = named(sum(z, {0}, true), "c");
+  FakeDevice device;
+  const Lowered program = grouped_sums(graph, std::vector{a, large, b, larger, c}, device);
+  CHECK(operators_of(program) == Names{"reduce_max", "matmul", "add", "matmul", "reduce_max", "reduce_sum of 3"});
+  CHECK(device.sum_groups == std::vector<std::size_t>{3});
+}
+
+TEST_CASE("sums wait only for others that are near, where that is asked for", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix), w = variable(graph, "w");
+  std::vector<Value> sums;
+  Value y = x;
+  for (int i = 0; i < 4; ++i) {
+    sums.push_back(sum(y, {0}, true));
+    y = matmul(y, w);
+  }
+  FakeDevice device;
+  const Lowered program = grouped_sums(graph, sums, device, 2);
+  CHECK(operators_of(program) == Names{"matmul", "reduce_sum of 2", "matmul", "matmul", "reduce_sum of 2"});
+}
+
+TEST_CASE("a sum of several inputs counts each of them once", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix), y = graph.input("y", kMatrix);
+  FakeDevice device;
+  device.takes_prologue = [](const Operator& op, const Expression&) { return op.name() == "reduce_sum"; };
+  const Lowered program =
+      grouped_sums(graph, std::vector{named(sum(x * y, {0}, true), "a"), named(sum(x, {0}, true), "b")}, device);
+  REQUIRE(program.nodes.size() == 1);
+  const LoweredNode& node = program.nodes.back();
+  CHECK(names_of(program, node.inputs) == Names{"x", "y", "x"});
+  CHECK(node.op->infer(program.specs(node.inputs)) == program.specs(node.outputs));
 }
 
 }  // namespace concord::test

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "concord/device/kernel.hpp"
@@ -133,8 +134,12 @@ struct BlockOperands {
 /// changes eight floats in place.
 [[nodiscard]] std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue,
                                                          ChannelAxis axis = ChannelAxis::second);
-/// The same of a prologue: PROLOGUE_PARAMETERS and PROLOGUE_BLOCK.
+/// The same of a prologue: PROLOGUE_PARAMETERS and PROLOGUE_BLOCK. A kernel with several has another `name` for each,
+/// and operands called x<first_name>, ….
 [[nodiscard]] std::optional<EpilogueText> block_prologue(const KernelRequest& request, const Prologue& prologue,
-                                                         ChannelAxis axis = ChannelAxis::second);
+                                                         ChannelAxis axis, std::string_view name,
+                                                         std::size_t first_name);
+[[nodiscard]] std::optional<EpilogueText> block_prologue(const KernelRequest& request, const Prologue& prologue,
+                                                         ChannelAxis axis);
 
 }  // namespace concord::opencl

@@ -125,10 +125,15 @@ std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const E
                         "EPILOGUE");
 }
 
+std::optional<EpilogueText> block_prologue(const KernelRequest& request, const Prologue& prologue, ChannelAxis axis,
+                                           std::string_view name, std::size_t first_name) {
+  return block_function(request, request.inputs[0].shape, prologue.expression, prologue.first_extra, first_name, axis,
+                        name);
+}
+
 std::optional<EpilogueText> block_prologue(const KernelRequest& request, const Prologue& prologue, ChannelAxis axis) {
   // Its operands stand behind those of an epilogue in the same kernel, and have greater numbers.
-  return block_function(request, request.inputs[0].shape, prologue.expression, prologue.first_extra,
-                        prologue.first_extra, axis, "PROLOGUE");
+  return block_prologue(request, prologue, axis, "PROLOGUE", prologue.first_extra);
 }
 
 PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,

@@ -23,6 +23,10 @@ class RowsGrid {
            std::int64_t groups_per_unit = 8);
 
   [[nodiscard]] std::int64_t parts() const { return parts_; }
+  /// Rows of a part; the last one has the rest.
+  [[nodiscard]] std::int64_t part() const { return part_; }
+  /// Blocks of a group: LANES of the program.
+  [[nodiscard]] std::int64_t lanes() const { return lanes_; }
   /// Groups beside each other, each with its channels.
   [[nodiscard]] std::int64_t columns() const;
   /// Items of a group: THREADS of the program.

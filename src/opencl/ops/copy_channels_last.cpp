@@ -1,4 +1,4 @@
-// Concat and slice of channels, for images in channels-last layout.
+// Concat and slice of images in channels-last layout, and of tokens.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,19 +54,38 @@ Stage concat_stage(Context& context, const ConcatRun& run, std::int64_t rows, co
   return stage;
 }
 
-std::size_t axis_of(ChannelAxis axis, const Shape& shape) { return axis == ChannelAxis::last ? shape.rank() - 1 : 1; }
+/// Rows of blocks that lie one behind the other in a tensor that is cut, or joined, along one of its axes.
+struct CutRows {
+  std::int64_t rows;
+  std::int64_t inner;  // numbers of a row for each index along the axis
 
-std::int64_t blocks_of_row(const TensorSpec& spec, ChannelAxis axis) {
-  return spec.shape[axis_of(axis, spec.shape)] / ChannelsLast::kBlock;
+  [[nodiscard]] std::int64_t blocks(const TensorSpec& spec) const {
+    return spec.shape.elements() / rows / ChannelsLast::kBlock;
+  }
+};
+
+/// Nothing where what is cut off does not lie together: places of an image.
+std::optional<CutRows> rows_before(std::size_t cut, const Shape& shape, ChannelAxis axis) {
+  if (axis == ChannelAxis::second && cut > 1) return {};
+  CutRows result{1, 1};
+  const bool is_channels = cut == (axis == ChannelAxis::last ? shape.rank() - 1 : 1);
+  for (std::size_t i = 0; i < shape.rank(); ++i) {
+    if (i < cut || (is_channels && i != cut)) result.rows *= shape[i];
+    if (i > cut && !is_channels) result.inner *= shape[i];
+  }
+  return result;
 }
 
-/// Whether the slice removes only whole blocks of channels.
-bool cuts_channels(const ops::Slice& op, const Shape& part, const Shape& whole, std::size_t channels) {
+/// The axis along which the slice removes something, in whole blocks; nothing for several or for steps.
+std::optional<std::size_t> cut_axis(const ops::Slice& op, const Shape& part, const Shape& whole) {
+  std::optional<std::size_t> found;
   for (std::size_t axis = 0; axis < whole.rank(); ++axis) {
-    if (axis != channels && part[axis] != whole[axis]) return false;
-    if (op.step()[axis] != 1) return false;
+    if (op.step()[axis] != 1) return {};
+    if (part[axis] == whole[axis]) continue;
+    if (found) return {};
+    found = axis;
   }
-  return op.start()[channels] % ChannelsLast::kBlock == 0;
+  return found;
 }
 
 PreparedKernel finish(Context& context, const KernelRequest& request, std::string name,
@@ -93,18 +112,19 @@ std::optional<ChannelAxis> axis_of_all(const KernelRequest& request) {
 std::optional<PreparedKernel> prepare_concat_channels_last(Context& context, const ops::Concat& op,
                                                            const KernelRequest& request) {
   const std::optional<ChannelAxis> axis = axis_of_all(request);
-  if (!axis || op.axis() != axis_of(*axis, request.outputs[0].shape)) return {};
+  if (!axis) return {};
+  const std::optional<CutRows> cut = rows_before(op.axis(), request.outputs[0].shape, *axis);
+  if (!cut) return {};
   constexpr std::size_t kMostInputs = 16;  // of a launch
-  const ChannelsLast result(request.outputs[0].shape, storage_number(request.precision), *axis);
   std::vector<std::int64_t> blocks;
-  for (const TensorSpec& input : request.inputs) blocks.push_back(blocks_of_row(input, *axis));
+  for (const TensorSpec& input : request.inputs) blocks.push_back(cut->blocks(input));
   std::vector<StagedKernel::AnyStage> stages;
   ConcatRun run{0, 0, 0, 0};
   for (std::size_t k = 0; k < blocks.size(); ++k) {
     ++run.inputs;
     run.blocks += blocks[k];
     if (run.inputs < kMostInputs && k + 1 < blocks.size()) continue;
-    stages.emplace_back(concat_stage(context, run, result.rows(), blocks, result.channels() / ChannelsLast::kBlock));
+    stages.emplace_back(concat_stage(context, run, cut->rows, blocks, cut->blocks(request.outputs[0])));
     run = {k + 1, 0, run.begin + run.blocks, 0};
   }
   return finish(context, request, "concat channels-last", std::move(stages), *axis);
@@ -114,12 +134,15 @@ std::optional<PreparedKernel> prepare_slice_channels_last(Context& context, cons
                                                           const KernelRequest& request) {
   const std::optional<ChannelAxis> axis = axis_of_all(request);
   const Shape &part = request.outputs[0].shape, &whole = request.inputs[0].shape;
-  if (!axis || !cuts_channels(op, part, whole, axis_of(*axis, whole))) return {};
-  const ChannelsLast image(part, storage_number(request.precision), *axis);
-  const std::int64_t blocks = blocks_of_row(request.outputs[0], *axis), count = image.rows() * blocks;
-  const std::int64_t begin = op.start()[axis_of(*axis, whole)] / ChannelsLast::kBlock;
+  const std::optional<std::size_t> at = cut_axis(op, part, whole);
+  if (!axis || !at) return {};
+  const std::optional<CutRows> cut = rows_before(*at, whole, *axis);
+  const std::int64_t begin = op.start()[*at];
+  if (!cut || begin * cut->inner % ChannelsLast::kBlock != 0) return {};
+  const std::int64_t blocks = cut->blocks(request.outputs[0]), count = cut->rows * blocks;
   std::vector<Argument> arguments{blocks_of(input(0)), blocks_of(output(0))};
-  for (const std::int64_t value : {count, blocks, blocks_of_row(request.inputs[0], *axis), begin}) {
+  for (const std::int64_t value :
+       {count, blocks, cut->blocks(request.inputs[0]), begin * cut->inner / ChannelsLast::kBlock}) {
     arguments.emplace_back(as_uint(value));
   }
   Stage stage{context.program("formula/channels_last.cl", {"NUMBERS=BF16"}), "channels_last_slice",

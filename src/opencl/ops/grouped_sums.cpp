@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "concord/opencl/formula/printer.hpp"
+#include "concord/opencl/ops/channel_sums.hpp"
 #include "concord/opencl/ops/reduce_passes.hpp"
 #include "concord/opencl/program/source.hpp"
 #include "concord/ops/fused.hpp"
@@ -73,11 +74,9 @@ std::string sums_text(std::span<const Sum> sums) {
 /// Sums of a launch: more make its text long, and other networks need other programs.
 constexpr std::size_t kMostSums = 8;
 
-}  // namespace
-
-bool has_grouped_sum(const Context& context, const KernelRequest& request) {
+bool is_small_sum(const Context& context, const KernelRequest& request) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 20;
-  if (context.limits().is_cpu) return false;
+  if (request.inputs.size() != 1 || request.input_layouts[0] != nullptr) return false;
   const std::optional<Sum> sum = sum_of(*request.op);
   const std::int64_t elements = request.inputs[0].shape.elements();
   if (!sum || elements == 0 || elements > kMostElements) return false;
@@ -86,7 +85,20 @@ bool has_grouped_sum(const Context& context, const KernelRequest& request) {
   return passes.size() == 1 && passes[0].parts == 1;
 }
 
+}  // namespace
+
+std::optional<SumKind> kind_of_sum(Context& context, const KernelRequest& request) {
+  // What sums by channel read is often in the last cache yet; of the others a launch takes longest.
+  constexpr std::size_t kMostAwaited = std::size_t{1} << 20, kMostAwaitedByChannel = std::size_t{32} << 20;
+  if (context.limits().is_cpu) return {};
+  if (const auto by_channel = channel_sum_of(request)) {
+    return SumKind{channel_sum_kind(context, *by_channel), kMostAwaitedByChannel};
+  }
+  return is_small_sum(context, request) ? std::optional(SumKind{"row-major", kMostAwaited}) : std::nullopt;
+}
+
 std::unique_ptr<Kernel> prepare_grouped_sums(Context& context, std::span<const KernelRequest> requests) {
+  if (channel_sum_of(requests[0])) return prepare_channel_sums(context, requests);
   std::vector<StagedKernel::AnyStage> stages;
   for (std::size_t first = 0; first < requests.size(); first += kMostSums) {
     const std::size_t count = std::min(kMostSums, requests.size() - first);

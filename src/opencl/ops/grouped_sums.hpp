@@ -1,16 +1,19 @@
-// Small sums of several tensors in few launches (cl_kernels/ops/grouped_sums.cl): Device::groups_sum and prepare_sums.
+// Sums of several tensors in few launches: Device::sum_kind and prepare_sums.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
+#include "concord/device/device.hpp"
 #include "concord/opencl/launch/context.hpp"
 
 namespace concord::opencl {
 
-/// Whether the sum of at most 2^20 elements takes one pass of a GPU, and its epilogue has no further operands.
-[[nodiscard]] bool has_grouped_sum(const Context& context, const KernelRequest& sum);
-/// A launch for every eight of these.
+/// Sums by channel (channel_sums.hpp), and sums of at most 2^20 row-major elements that take one pass of a GPU and
+/// whose epilogue has no further operands (cl_kernels/ops/grouped_sums.cl).
+[[nodiscard]] std::optional<SumKind> kind_of_sum(Context& context, const KernelRequest& sum);
+/// A launch for every eight of these; two for every eight sums by channel where the GPU is not one of NVIDIA.
 [[nodiscard]] std::unique_ptr<Kernel> prepare_grouped_sums(Context& context, std::span<const KernelRequest> sums);
 
 }  // namespace concord::opencl

@@ -191,6 +191,15 @@ std::optional<PreparedKernel> prepare_weights_gradient(Context& context, const K
 
 }  // namespace
 
+bool multiplies_patches(Context& context, const Shape& src, const Shape& weights, Precision precision) {
+  const std::int64_t values = weights.elements() / weights[0];
+  const bool are_blocks = values % ChannelsLast::kBlock == 0 && weights[0] % ChannelsLast::kBlock == 0;
+  const bool has_tokens = storage_refusal(context, precision).empty() &&
+                          find_gemm_implementation("tma")->device_refusal(context, precision).empty();
+  return has_tokens && src[1] % ChannelsLast::kBlock != 0 && are_blocks &&
+         is_worth_reorders(context, src.elements() * weights[0]);
+}
+
 std::optional<PreparedKernel> prepare_matmul_tokens(Context& context, const ops::Matmul& op,
                                                     const KernelRequest& request, const Epilogue* epilogue) {
   if (!storage_refusal(context, request.precision).empty()) return std::nullopt;

@@ -17,4 +17,8 @@ namespace concord::opencl {
                                                                   const KernelRequest& request,
                                                                   const Epilogue* epilogue);
 
+/// Whether patches of such an image are better moved into tokens and multiplied than gathered by a convolution: where
+/// the copy engine cannot gather them, because a pixel has no whole blocks of channels.
+[[nodiscard]] bool multiplies_patches(Context& context, const Shape& src, const Shape& weights, Precision precision);
+
 }  // namespace concord::opencl

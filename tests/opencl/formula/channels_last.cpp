@@ -168,13 +168,13 @@ TEST_CASE("channels-last: sums over the places of each image and channel", "[ope
   }
 }
 
-TEST_CASE("channels-last: channels side by side, and cut again", "[opencl][channels_last]") {
+TEST_CASE("channels-last: channels and images side by side, and cut again", "[opencl][channels_last]") {
   check_same({{integers({2, 8, 3, 5}, 1)}, {integers({2, 24, 3, 5}, 2)}, {integers({2, 16, 3, 5}, 3)}},
              [](const std::vector<Value>& x) {
-               const Value all = concat({x[0], x[1], x[2]}, 1);
-               return std::vector{all, slice(all, 1, 8, 32)};
+               const Value all = concat({x[0], x[1], x[2]}, 1), twice = concat({all, all}, 0);
+               return std::vector{all, slice(all, 1, 8, 32), twice, slice(twice, 0, 1, 3)};
              },
-             0, {"concat channels-last"});
+             0, {"concat channels-last", "slice channels-last"});
 }
 
 TEST_CASE("channels-last: a slice is columns of what it is cut from", "[opencl][channels_last]") {

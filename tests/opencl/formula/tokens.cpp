@@ -61,6 +61,15 @@ TEST_CASE("tokens: channels side by side, and cut again", "[opencl][tokens]") {
                0, {"concat channels-last"});
 }
 
+TEST_CASE("tokens: one behind the other, and some of them", "[opencl][tokens]") {
+  check_tokens({{integers({2, 3, 24}, 1)}, {integers({2, 1, 24}, 2)}, {integers({2, 4, 24}, 3)}},
+               [](const std::vector<Value>& x) {
+                 const Value all = concat({x[1], x[0], x[2]}, 1), both = concat({all, all}, 0);
+                 return std::vector{all, slice(all, 1, 1, 4), both, slice(both, 0, 1, 3), slice(all, 1, 0, 1)};
+               },
+               0, {"concat channels-last", "slice channels-last"});
+}
+
 TEST_CASE("tokens: normalisation of rows and its gradient", "[opencl][tokens]") {
   // One block; blocks that no power of two of items divides; more items than a warp.
   for (const std::int64_t channels : {8, 200, 1544}) {

@@ -68,4 +68,47 @@ TEST_CASE("padded tokens: sums over all tokens leave the padding out", "[opencl]
   }
 }
 
+TEST_CASE("channels-last: sums in one launch have the bits of sums in a launch each", "[opencl][channels_last]") {
+  // More than a launch takes, of one kind, with and without a prologue. The last has fewer channels, and goes alone.
+  const std::vector<Shape> shapes{{4, 128, 33, 31}, {2, 200, 9, 7}, {3, 136, 20, 20}, {1, 768, 5, 5}, {4, 128, 33, 31},
+                                  {2, 200, 9, 7},   {3, 256, 4, 4}, {5, 128, 3, 2},   {2, 640, 3, 3}, {4, 16, 33, 31}};
+  const auto sum_of = [](Value x, std::size_t i) { return sum(i % 3 == 1 ? x * x : x, {0, 2, 3}); };
+  for (const DevicePtr& own : opencl_devices_with_groups_of(256)) {
+    INFO(own->info().id);
+    const DebugOption kernels("kernels", "gpu");
+    std::set<std::string> taken;
+    const auto device = std::make_shared<OfferingDevice>(Device::open(own->info().id), taken);
+    const CompileOptions options{.precision = Precision::bf16};
+    const auto add = [&](Graph& graph, std::size_t i) {
+      return sum_of(graph.input("x" + std::to_string(i), {DType::f32, shapes[i]}), i);
+    };
+    const auto write = [&](Program& program, std::size_t i) {
+      const Array numbers = normal(shapes[i], static_cast<std::uint32_t>(i));
+      const std::vector<float> values(numbers.values.begin(), numbers.values.end());
+      program.write("x" + std::to_string(i), Tensor::of<float>(shapes[i], values));
+    };
+    Graph graph;
+    std::vector<Value> results;
+    for (std::size_t i = 0; i < shapes.size(); ++i) results.push_back(add(graph, i));
+    Program together = compile(graph, results, std::make_shared<Variables>(device, 7), options);
+    std::vector<std::string> launched;
+    for (std::size_t i = 0; i < shapes.size(); ++i) write(together, i);
+    for (const TraceEntry& entry : together.run_traced()) {
+      if (entry.kernel.find("sum") != std::string::npos) launched.push_back(entry.kernel);
+    }
+    std::ranges::sort(launched);
+    CHECK(launched == std::vector<std::string>{"grouped sums channels-last", "reduce_sum channels-last"});
+    together.run();
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      INFO(shapes[i].str());
+      Graph one;
+      const Value result = add(one, i);
+      Program alone = compile(one, std::vector{result}, std::make_shared<Variables>(device, 7), options);
+      write(alone, i);
+      alone.run();
+      CHECK(difference(together.read(results[i]), alone.read(result)).empty());
+    }
+  }
+}
+
 }  // namespace concord::test
