@@ -108,7 +108,8 @@ class ChannelsLast final : public LayoutDescription {
                                                     ChannelAxis axis = ChannelAxis::second);
 
 /// Operands of an expression that a kernel computes block by block. Operands of its shape have its layout. The others
-/// are row-major: a scalar, one value per channel, one per image or token, or one per image and channel.
+/// are row-major: a scalar, one value per channel, one per image or token, one per image and channel, or the values of a
+/// sequence of tokens, which repeat.
 struct BlockOperands {
   std::string parameters;  // ", __global const …": for the end of a parameter list
   std::string names;       // ", e1, e1_offset": the same as arguments of a call

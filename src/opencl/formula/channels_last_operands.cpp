@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "concord/core/check.hpp"
@@ -29,6 +30,24 @@ std::optional<std::array<std::int64_t, 2>> small_strides(const Shape& operand, c
   return std::array{(*strides)[0], (*strides)[1]};
 }
 
+/// The tokens after which a row-major operand of the last axes of `whole`, such as the embedding of positions, repeats;
+/// 0 for other operands.
+std::int64_t period_of(const TensorSpec& operand, const Shape& whole, ChannelAxis axis) {
+  const Shape& own = operand.shape;
+  const bool has_channels = own.rank() > 0 && own.rank() <= whole.rank() && own[-1] == whole[-1];
+  if (axis != ChannelAxis::last || operand.dtype != DType::f32 || !has_channels) return 0;
+  if (whole[-1] % ChannelsLast::kBlock != 0) return 0;
+  std::int64_t tokens = 1;
+  bool repeats = false;
+  for (std::int64_t back = 2; std::cmp_less_equal(back, whole.rank()); ++back) {
+    const std::int64_t size = std::cmp_less_equal(back, own.rank()) ? own[-back] : 1;
+    repeats = repeats || size != whole[-back];
+    if (repeats && size != 1) return 0;
+    tokens *= size;
+  }
+  return repeats && tokens > 1 ? tokens : 0;
+}
+
 /// The block `at` of the result in an operand of its shape.
 std::string block_of_operand(const Layout& layout, ChannelAxis axis) {
   const ChannelColumns* const columns = as_channel_columns(layout);
@@ -42,6 +61,7 @@ std::string block_of_operand(const Layout& layout, ChannelAxis axis) {
 
 bool is_block_operand(const TensorSpec& spec, const Shape& whole, ChannelAxis axis) {
   if (spec.shape == whole) return spec.dtype == DType::f32;
+  if (period_of(spec, whole, axis) > 0) return true;
   return (spec.dtype == DType::f32 || spec.dtype == DType::i32) && small_strides(spec.shape, whole, axis).has_value();
 }
 
@@ -68,6 +88,16 @@ std::optional<BlockOperands> block_operands(const KernelRequest& request, const 
       continue;
     }
     const auto strides = small_strides(spec.shape, whole, axis);
+    if (!strides) {
+      result.parameters += fmt::format(", __global const channels_t *restrict {0}, ulong {0}_offset", e);
+      result.names += fmt::format(", {0}, {0}_offset", e);
+      result.arguments.emplace_back(blocks_of(input(i)));
+      result.small_reads += fmt::format(
+          "  float {0}[BLOCK_CHANNELS];\n  read_channels({0}, {1} + {1}_offset * CHANNELS_IN_16_BYTES, "
+          "(uint)(image % {2}u) * {3}u + channel);\n",
+          x, e, period_of(spec, whole, axis), whole[-1]);
+      continue;
+    }
     // No result lies over it, as one may over operands of its own shape. Neighbouring channels are read together.
     const bool is_in_fours = (*strides)[1] == 1 && (*strides)[0] % 4 == 0 && !is_padded && spec.dtype == DType::f32;
     const bool is_by_image = !is_in_fours || (*strides)[0] != 0;

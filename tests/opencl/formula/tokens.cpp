@@ -15,9 +15,9 @@ TEST_CASE("tokens: pointwise with numbers by channel, by token and single ones",
                {"pointwise channels-last"});
 }
 
-TEST_CASE("tokens: a pointwise operand by position lies row-major", "[opencl][tokens]") {
-  // One number a position and channel for all batches has no single stride along the tokens.
-  check_tokens({{normal({3, 5, 24}, 1)}, {normal({1, 5, 24}, 2)}},
+TEST_CASE("tokens: a pointwise operand by sequence and channel makes the result row-major", "[opencl][tokens]") {
+  // It has no single stride along the tokens, and does not repeat.
+  check_tokens({{normal({3, 5, 24}, 1)}, {normal({3, 1, 24}, 2)}},
                [](const std::vector<Value>& x) { return std::vector{x[0] + x[1]}; }, 0, {});
 }
 
@@ -44,10 +44,23 @@ TEST_CASE("tokens: sums by channel of a formula", "[opencl][tokens]") {
 }
 
 TEST_CASE("tokens: a formula has its own kernel where that of the sum reads no tokens", "[opencl][tokens]") {
-  // The second operand has no single stride along the tokens; the sums are over other axes.
+  // The second sum is over other axes. The operand of the first one repeats after nine tokens.
   check_tokens({{integers({7, 9, 40}, 1)}, {integers({1, 9, 40}, 2)}, {integers({40}, 3)}},
                [](const std::vector<Value>& x) {
                  return std::vector{sum(x[0] * x[1], {0, 1}), sum(x[0] * x[2], {0})};
+               },
+               0, {"pointwise channels-last", "reduce_sum channels-last"});
+}
+
+TEST_CASE("tokens: operands that repeat, as positions in sequences do", "[opencl][tokens]") {
+  // Of one axis and of two; with an axis of one in between, which repeats too.
+  check_tokens({{integers({3, 5, 7, 16}, 1)},
+                {integers({7, 16}, 2)},
+                {integers({5, 7, 16}, 3)},
+                {integers({1, 5, 7, 16}, 4)},
+                {integers({5, 1, 16}, 5)}},
+               [](const std::vector<Value>& x) {
+                 return std::vector{x[0] + x[1], x[0] * x[2] + x[3], sum(x[0] * x[1], {0, 1, 2}), x[0] - x[4]};
                },
                0, {"pointwise channels-last", "reduce_sum channels-last"});
 }
