@@ -29,9 +29,9 @@ std::span<float> floats(std::span<std::byte> bytes) {
 }  // namespace
 
 /// Places in buckets, one behind the other.
-class Exchange::Layout {
+class Exchange::Packing {
  public:
-  explicit Layout(std::size_t most) : most_(most) {}
+  explicit Packing(std::size_t most) : most_(most) {}
 
   void add(const Value& variable) {
     slots_.push_back({variable.name(), variable.spec(), bucket_, offset_});
@@ -82,18 +82,18 @@ std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph) const {
     gradients.insert(gradients.end(), last.begin(), last.end());
     last.clear();
   }
-  Layout layout(collective::bucket_bytes(group_->transport() == "host"));
+  Packing packing(collective::bucket_bytes(group_->transport() == "host"));
   const bool is_rounded = gradients_ != Precision::fp32;
   if (is_rounded) {  // what is no gradient travels in buckets of its own, which are not
-    layout.add_all(numbers, false);
+    packing.add_all(numbers, false);
   } else {
     gradients.insert(gradients.begin(), numbers.begin(), numbers.end());
   }
-  layout.add_all(gradients, last.empty());
-  if (has_late_ || is_rounded) layout.begin_bucket();
-  if (bad) layout.add(bad);
-  layout.add_all(last, true);
-  return layout.slots();
+  packing.add_all(gradients, last.empty());
+  if (has_late_ || is_rounded) packing.begin_bucket();
+  if (bad) packing.add(bad);
+  packing.add_all(last, true);
+  return packing.slots();
 }
 
 bool Exchange::connect_peers(const Graph& graph) {

@@ -82,7 +82,7 @@ class Exchange {
     EventPtr arrived = nullptr;     // there, or of the sum
     std::future<void> summed = {};  // there
   };
-  class Layout;
+  class Packing;
   [[nodiscard]] std::vector<Slot> slots_of(const Graph& graph) const;
   /// Sets the slots, and buckets and late ones without memory.
   void lay_out(const Graph& graph);
