@@ -115,21 +115,6 @@ CONCORD_INLINE float concord_normal_cdf(float a) {
   const float limited = u > 13.2f ? 0.0f : below;
   return a < 0.0f ? limited : 1.0f - limited;
 }
-// a·Φ(a) = max(a, 0) - |a|·Φ(-|a|).
-CONCORD_INLINE float concord_gelu(float a) {
-  const float u = CONCORD_STD(fabs)(a);
-  const float below = concord_gaussian_scaled(u, 0.0f) * (u * concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.231931031f * u)));
-  return (a > 0.0f ? a : 0.0f) - (u > 13.2f ? 0.0f : below);
-}
-// Minus the slope at -|a| is |a|·φ(a) - Φ(-|a|).
-CONCORD_INLINE float concord_gelu_slope(float a) {
-  const float u = CONCORD_STD(fabs)(a), gaussian = concord_gaussian_scaled(u, 16.0f);
-  const float tail = concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.231931031f * u));
-  const float below = gaussian * (6.08737614e-6f * u - 1.52587890625e-5f * tail);
-  const float limited = u > 13.9f ? 0.0f : below;
-  return a < 0.0f ? -limited : 1.0f + limited;
-}
-
 // The exponent is never positive, so nothing overflows.
 CONCORD_INLINE float concord_sigmoid(float a) {
   const float e = concord_exp(-CONCORD_STD(fabs)(a));
@@ -156,6 +141,26 @@ CONCORD_INLINE float concord_silu_slope(float a) {
   return a < 0.0f ? below : inverse + limited * ((e * inverse) * (1.52587890625e-5f * inverse));
 }
 
+#ifdef CONCORD_SHORT_RESULTS
+CONCORD_INLINE float concord_gelu(float a) { return concord_short_gelu(a); }
+CONCORD_INLINE float concord_gelu_slope(float a) { return concord_short_gelu_slope(a); }
+CONCORD_INLINE float concord_gelu_tanh(float a) { return concord_short_gelu_tanh(a); }
+CONCORD_INLINE float concord_gelu_tanh_slope(float a) { return concord_short_gelu_tanh_slope(a); }
+#else
+// a·Φ(a) = max(a, 0) - |a|·Φ(-|a|).
+CONCORD_INLINE float concord_gelu(float a) {
+  const float u = CONCORD_STD(fabs)(a);
+  const float below = concord_gaussian_scaled(u, 0.0f) * (u * concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.231931031f * u)));
+  return (a > 0.0f ? a : 0.0f) - (u > 13.2f ? 0.0f : below);
+}
+// Minus the slope at -|a| is |a|·φ(a) - Φ(-|a|).
+CONCORD_INLINE float concord_gelu_slope(float a) {
+  const float u = CONCORD_STD(fabs)(a), gaussian = concord_gaussian_scaled(u, 16.0f);
+  const float tail = concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.231931031f * u));
+  const float below = gaussian * (6.08737614e-6f * u - 1.52587890625e-5f * tail);
+  const float limited = u > 13.9f ? 0.0f : below;
+  return a < 0.0f ? -limited : 1.0f + limited;
+}
 // a·sigmoid(z), z = 2·√(2/π)·(a + 0.044715·a³), as silu.
 CONCORD_INLINE float concord_gelu_tanh(float a) {
   const float size = CONCORD_STD(fabs)(a), u = size > 12.0f ? 12.0f : size;
@@ -169,6 +174,7 @@ CONCORD_INLINE float concord_gelu_tanh_slope(float a) {
   const float below = (e * inverse) * (1.52587890625e-5f - rise * (1.52587890625e-5f * inverse));
   return a < 0.0f ? below : inverse + rise * ((e * inverse) * (1.52587890625e-5f * inverse));
 }
+#endif
 CONCORD_INLINE float concord_softplus(float a) {
   return concord_maximum(a, 0.0f) + concord_log1p_normal(concord_exp(-CONCORD_STD(fabs)(a)));
 }

@@ -5,38 +5,12 @@
 #ifndef CONCORD_VECTOR_MATH_H
 #define CONCORD_VECTOR_MATH_H
 
-#ifdef __OPENCL_VERSION__
-#define CONCORD_STD(name) name
-#define CONCORD_FLOAT_OF(bits) as_float(bits)
-#define CONCORD_BITS_OF(number) as_uint(number)
-#define CONCORD_HIGH_PRODUCT(a, b) mul_hi(a, b)
-#define CONCORD_INLINE static inline
-typedef uint concord_uint;
-#else
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#define CONCORD_STD(name) std::name
-#define CONCORD_FLOAT_OF(bits) std::bit_cast<float>(bits)
-#define CONCORD_BITS_OF(number) std::bit_cast<std::uint32_t>(number)
-#define CONCORD_HIGH_PRODUCT(a, b) static_cast<std::uint32_t>((static_cast<std::uint64_t>(a) * (b)) >> 32)
-using concord_uint = std::uint32_t;
-// By force: a loop with a call is no vector loop, and compilers inline less where a function gets large.
-#ifdef __GNUC__
-#define CONCORD_INLINE [[gnu::always_inline]] static inline
-#else
-#define CONCORD_INLINE static inline
-#endif
-#endif
+#include "shared/languages.h"
 
-// CONCORD_SHORT_RESULTS: of kernels whose results are rounded to 16 bits on NVIDIA's GPUs, whose instructions for powers of
-// two and quotients are within 2^-21. Exponentials are then within 2^-16 of their value, the others within 2^-18 of 1.
+// CONCORD_SHORT_RESULTS: of kernels whose results are rounded to 16 bits on NVIDIA's GPUs. Exponentials are then within
+// 2^-16 of their value, the others within 2^-18 of 1, GELU as short_math.h says.
 #ifdef CONCORD_SHORT_RESULTS
-CONCORD_INLINE float concord_short_quotient(float a, float b) {
-  float quotient;
-  asm("div.approx.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
-  return quotient;
-}
+#include "shared/short_math.h"
 #define CONCORD_QUOTIENT(a, b) concord_short_quotient(a, b)
 #else
 #define CONCORD_QUOTIENT(a, b) ((a) / (b))
@@ -50,9 +24,7 @@ CONCORD_INLINE float concord_leading_bits(float a) { return CONCORD_FLOAT_OF(CON
 // Functions", 1980).
 #ifdef CONCORD_SHORT_RESULTS
 CONCORD_INLINE float concord_exp_scaled(float h, float l, float shift) {
-  float power;
-  asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"((h + l) * 1.44269504f + shift));
-  return power;
+  return concord_short_exp2((h + l) * 1.44269504f + shift);
 }
 #else
 CONCORD_INLINE float concord_exp_scaled(float h, float l, float shift) {
@@ -103,11 +75,6 @@ CONCORD_INLINE float concord_normal_tail(float t) {
 
 // exp(-z)·2^16, z = 2·√(2/π)·(u + 0.044715·u³), for 0 <= u <= 12; 0 from z = 98 on. Squares and products are sums of
 // two numbers, the first exact; so are the constants.
-#ifdef CONCORD_SHORT_RESULTS
-CONCORD_INLINE float concord_gelu_tanh_exponential(float u) {
-  return concord_exp_scaled(-u * (1.59576912f + 0.0713548163f * (u * u)), 0.0f, 16.0f);
-}
-#else
 CONCORD_INLINE float concord_gelu_tanh_exponential(float u) {
   const float u_high = concord_leading_bits(u), u_low = u - u_high;
   const float square = u * u, s_high = concord_leading_bits(square);
@@ -122,7 +89,6 @@ CONCORD_INLINE float concord_gelu_tanh_exponential(float u) {
   const float scaled = concord_exp_scaled(-z, -z_low, 16.0f);
   return z > 98.0f ? 0.0f : scaled;
 }
-#endif
 
 // log(a) for normal a > 0: a = 2^k·(1 + f), f in [√½ - 1, √2 - 1).
 CONCORD_INLINE float concord_log_normal(float a, float k_shift) {
