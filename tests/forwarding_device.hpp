@@ -56,11 +56,17 @@ class ForwardingDevice : public Device {
                                         Precision precision) const override {
     return device_->multiplies_patches(src, weights, precision);
   }
-  [[nodiscard]] std::optional<SumKind> sum_kind(const KernelRequest& sum) const override {
-    return device_->sum_kind(sum);
+  [[nodiscard]] std::optional<GroupKind> group_kind(const KernelRequest& request) const override {
+    return device_->group_kind(request);
   }
-  [[nodiscard]] std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> sums) override {
-    return device_->prepare_sums(sums);
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_group(std::span<const KernelRequest> requests) override {
+    return device_->prepare_group(requests);
+  }
+  [[nodiscard]] bool groups_products(std::span<const TensorSpec> inputs, Precision precision) const override {
+    return device_->groups_products(inputs, precision);
+  }
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_appended(const KernelRequest& request) override {
+    return device_->prepare_appended(request);
   }
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,

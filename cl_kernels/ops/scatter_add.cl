@@ -7,12 +7,21 @@
 //   scatter_words      makes the words, followed by words of ones up to `padded`.
 //   scatter_begins     finds the first word of each line by bisection; begins[lines] ends the last line.
 //   scatter_lines      an item owns COLUMNS elements of a line and sums its words: lines·width + count·width work.
+// HAS_BASE: `base`, which has the shape of dst, is added to the sums. Where it is dst, scatter_lines writes no line without
+// words.
+#ifdef HAS_BASE
+#define BASE_PARAMETERS , __global const float *base, const ulong base_offset
+#define BASE(place) base[base_offset + (place)]
+#else
+#define BASE_PARAMETERS
+#define BASE(place) 0.0f
+#endif
 
 __kernel void scatter_elements(__global const float *restrict src, const ulong src_offset,
                                __global const int *restrict indices, const ulong indices_offset,
-                               __global float *restrict dst, const ulong dst_offset, const uint length,
-                               const uint inner, const uint rows, const uint width, const int padding,
-                               const uint lines) {
+                               __global float *dst, const ulong dst_offset, const uint length, const uint inner,
+                               const uint rows, const uint width, const int padding,
+                               const uint lines BASE_PARAMETERS) {
   const uint column = (uint)get_global_id(0), line = (uint)get_global_id(1);
   if (column >= width || line >= lines) return;
   const uint outer_row = line / inner, in = line - outer_row * inner, outer = outer_row / rows;
@@ -22,7 +31,8 @@ __kernel void scatter_elements(__global const float *restrict src, const ulong s
     const ulong from = ((ulong)outer * length + k) * inner + in;
     if (indices[indices_offset + from] == row) sum += src[src_offset + from * width + column];
   }
-  dst[dst_offset + (ulong)line * width + column] = sum;
+  const ulong place = (ulong)line * width + column;
+  dst[dst_offset + place] = BASE(place) + sum;
 }
 
 __kernel void scatter_words(__global const int *restrict indices, const ulong indices_offset,
@@ -62,10 +72,14 @@ __kernel void scatter_begins(__global const ulong *restrict words, const ulong w
 __kernel void scatter_lines(__global const float *restrict src, const ulong src_offset,
                             __global const ulong *restrict words, const ulong words_offset,
                             __global const uint *restrict begins, const ulong begins_offset,
-                            __global float *restrict dst, const ulong dst_offset, const uint width, const uint lines) {
+                            __global float *dst, const ulong dst_offset, const uint width,
+                            const uint lines BASE_PARAMETERS) {
   const uint column = (uint)get_global_id(0), step = (uint)get_global_size(0), line = (uint)get_global_id(1);
   if (line >= lines) return;
   const uint begin = begins[begins_offset + line], end = begins[begins_offset + line + 1];
+#ifdef HAS_BASE
+  if (begin == end && base + base_offset == dst + dst_offset) return;
+#endif
   src += src_offset;
   float sum[COLUMNS];
 #pragma unroll
@@ -77,9 +91,9 @@ __kernel void scatter_lines(__global const float *restrict src, const ulong src_
       if (column + c * step < width) sum[c] += row[column + c * step];
     }
   }
-  dst += dst_offset + (ulong)line * width;
+  const ulong first = (ulong)line * width;
 #pragma unroll
   for (uint c = 0; c < COLUMNS; ++c) {
-    if (column + c * step < width) dst[column + c * step] = sum[c];
+    if (column + c * step < width) dst[dst_offset + first + column + c * step] = BASE(first + column + c * step) + sum[c];
   }
 }

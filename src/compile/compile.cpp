@@ -168,8 +168,10 @@ class LayoutPass {
 Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device& device,
                        const CompileOptions& options) {
   Lowered lowered = lower_section(graph, section, options.retain == Retain::all);
+  const bool fuses = options.fuse && options.retain != Retain::all;
+  if (fuses && options.retain == Retain::outputs) group_products(lowered, device, options.precision);
   if (options.part == RunPart::before_exchange) hurry_updates(lowered);
-  if (options.fuse && options.retain != Retain::all) {
+  if (fuses) {
     fuse(lowered, device,
          {.precision = options.precision,
           .pauses = !section.before_pause.empty(),
@@ -190,11 +192,12 @@ void group_launches(Lowered& program, Device& device, const Section& section, co
   find_invariants(program, options.late);
   if (options.memory_budget > 0) return;  // what can be made again is not kept for the whole run
   group_reorders(program, device, options.late);
-  // A pause waits for no other sums, and what ranks exchange only for those of at most so many nodes further. Behind
-  // the exchange, sums would wait for late variables.
+  // A pause waits for no other operators, and what ranks exchange only for those of at most so many nodes further.
+  // Behind the exchange, operators would wait for late variables.
   if (!section.before_pause.empty() || options.part == RunPart::after_exchange) return;
+  if (options.fuse) append_formulas(program, device, options.precision);
   constexpr std::size_t kMostApart = 16;
-  group_sums(program, device, options.precision, options.part == RunPart::before_exchange ? kMostApart : SIZE_MAX);
+  group_operators(program, device, options.precision, options.part == RunPart::before_exchange ? kMostApart : SIZE_MAX);
 }
 
 void choose_layouts(Lowered& program, Device& device, Precision precision, bool retains_all) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "concord/compile/lowered.hpp"
+#include "concord/compile/rearranged.hpp"
 #include "concord/ops/all_finite.hpp"
 
 namespace concord {
@@ -18,18 +18,11 @@ struct Numbers {
 };
 
 std::optional<Numbers> numbers_of(const Lowered& program, const LoweredNode& node, ValueId finite) {
-  const auto* op = dynamic_cast<const ops::Pointwise*>(node.op.get());
+  const auto* op = as_pointwise(node);
   if (op == nullptr || op->expression().uses_coordinates()) return {};
   const auto is_single = [&](ValueId id) { return program.value(id).spec.shape == Shape{}; };
   if (!std::ranges::all_of(node.inputs, is_single) || !std::ranges::all_of(node.outputs, is_single)) return {};
-  std::vector<ValueId> others;
-  std::vector<Scalar> slots, formulas;
-  for (const ValueId id : node.inputs) {
-    if (id != finite) others.push_back(id);
-    slots.push_back(scalar::input(id == finite ? 0 : static_cast<int>(others.size())));
-  }
-  for (const Scalar& formula : op->expression().formulas()) formulas.push_back(substitute(formula, slots));
-  Expression expression(std::move(formulas), static_cast<int>(others.size()) + 1);
+  auto [expression, others] = with_first(node, *op, finite);
   return Numbers{{std::move(expression), op->types(), std::string(op->name())}, std::move(others)};
 }
 

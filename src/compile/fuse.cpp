@@ -4,10 +4,10 @@
 #include <set>
 
 #include "concord/compile/lowered.hpp"
+#include "concord/compile/rearranged.hpp"
 #include "concord/graph/constant_steps.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/fused.hpp"
-#include "concord/ops/pointwise.hpp"
 #include "concord/ops/prologued.hpp"
 
 namespace concord {
@@ -16,7 +16,6 @@ namespace {
 // Beyond these a kernel runs out of registers or arguments on small devices.
 constexpr std::size_t kMostInputs = 12;
 constexpr std::size_t kMostInstructions = 96;
-constexpr std::size_t kLongestLabel = 40;
 
 std::vector<ValueId> distinct(std::vector<ValueId> ids) {
   std::sort(ids.begin(), ids.end());
@@ -47,16 +46,6 @@ struct Uses {
   std::vector<int> readers;
   std::vector<bool> pinned;
 };
-
-const ops::Pointwise* as_pointwise(const LoweredNode& node) {
-  return dynamic_cast<const ops::Pointwise*>(node.op.get());
-}
-
-std::string joined_label(std::string_view first, std::string_view second) {
-  std::string label = std::string(first) + "+" + std::string(second);
-  if (label.size() > kLongestLabel) label = label.substr(0, kLongestLabel - 1) + "…";
-  return label;
-}
 
 // Replaces the value that `inner` makes by its formula. Returns false if the result would be too big.
 bool merge_pointwise(Lowered& program, const LoweredNode& inner, LoweredNode& outer) {
@@ -117,23 +106,6 @@ void merge_chains(Lowered& program) {
   }
   std::size_t i = 0;
   std::erase_if(program.nodes, [&](const LoweredNode&) { return gone[i++]; });
-}
-
-// The formula of a pointwise operator with one of its operands as input 0. The others follow in order.
-struct Rearranged {
-  Expression expression;
-  std::vector<ValueId> others;
-};
-
-Rearranged with_first(const LoweredNode& node, const ops::Pointwise& pointwise, ValueId first) {
-  std::vector<ValueId> others;
-  std::vector<Scalar> slots;
-  for (const ValueId id : node.inputs) {
-    if (id != first) others.push_back(id);
-    slots.push_back(scalar::input(id == first ? 0 : static_cast<int>(others.size())));
-  }
-  return {Expression({substitute(pointwise.expression().formulas()[0], slots)}, static_cast<int>(others.size()) + 1),
-          std::move(others)};
 }
 
 // The input of `node`, a formula of single numbers, that is a reshaped result which it may be the epilogue of.
@@ -280,6 +252,7 @@ void fuse(Lowered& program, const Device& device, const FuseOptions& options) {
   if (options.folds && device.folds_factors()) fold_factors(program);
   if (!options.pauses) join_loss_gradients(program, device);
   join_finite_numbers(program, device);
+  join_scatters(program, device);
   move_before_reshapes(program, device, precision);
   merge_epilogues(program, device, precision);
   merge_prologues(program, device, precision);

@@ -113,6 +113,10 @@ void join_loss_gradients(Lowered& program, const Device& device);
 /// (ops::AllFiniteWithNumbers), where `device` has a kernel for it. A part of fuse.
 void join_finite_numbers(Lowered& program, const Device& device);
 
+/// Lets the sum of rows by index add to a tensor to which its result was to be added, where `device` has a kernel for
+/// it: the gradient of a table that is also read by a product, of which few rows have indices. A part of fuse.
+void join_scatters(Lowered& program, const Device& device);
+
 /// Puts factors by channel behind a convolution into its weights, where the weights and factors are variables that the
 /// program does not assign, or are computed from such: what stays behind the convolution is one addition by channel. A
 /// part of fuse.
@@ -169,9 +173,20 @@ void find_invariants(Lowered& program, const LateVariables& late = {});
 /// that all of the results are in memory from there on. After find_invariants.
 void group_reorders(Lowered& program, Device& device, const LateVariables& late = {});
 
-/// Makes one node of sums whose results nothing reads for a while, such as a mean loss and the gradients of biases,
-/// where the device groups them (SumKind). It runs where the last of them stood, at most `most_apart` nodes behind the
-/// first. What the others read waits for it in memory. After find_invariants.
-void group_sums(Lowered& program, Device& device, Precision precision, std::size_t most_apart = SIZE_MAX);
+/// In the forward pass, of which all parts of a run have the same nodes, makes one node of an operator and a formula of
+/// its result, which others read too, such as an activation whose gradient needs what it was computed of, where the
+/// device has a kernel for it (ops::Appended). After find_invariants.
+void append_formulas(Lowered& program, Device& device, Precision precision);
+
+/// Makes one node of products of the gradient pass that sum over the rows of both factors, share one of them and have
+/// the same sizes, such as the gradients of the weights of queries, keys and values, where `device` wants that. It runs
+/// where the last of them stood. After lower and before hurry_updates, so that it is the same in all parts of a run.
+void group_products(Lowered& program, const Device& device, Precision precision);
+
+/// Makes one node of operators of one kind whose results nothing reads for a while, such as the gradients of biases, or
+/// the products of queries, keys and values, where the device groups them (GroupKind). It runs where the last of them
+/// stood, at most `most_apart` nodes behind the first. What the others read waits for it in memory. After
+/// find_invariants.
+void group_operators(Lowered& program, Device& device, Precision precision, std::size_t most_apart = SIZE_MAX);
 
 }  // namespace concord

@@ -12,9 +12,9 @@
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
 #include "concord/ops/loss_gradient.hpp"
+#include "concord/ops/operator_group.hpp"
 #include "concord/ops/pointwise_group.hpp"
 #include "concord/ops/softmax.hpp"
-#include "concord/ops/sum_group.hpp"
 
 namespace concord {
 namespace {
@@ -111,7 +111,7 @@ std::string ProgramImpl::shapes(const LoweredNode& node) const {
   const auto list = [&](const std::vector<ValueId>& ids) {
     // A group of updates or reorders has hundreds.
     const bool is_group = !node.op || dynamic_cast<const ops::PointwiseGroup*>(node.op.get()) != nullptr ||
-                          dynamic_cast<const ops::SumGroup*>(node.op.get()) != nullptr;
+                          dynamic_cast<const ops::OperatorGroup*>(node.op.get()) != nullptr;
     const std::size_t most = is_group ? 8 : SIZE_MAX;
     std::vector<std::string> texts;
     for (const TensorSpec& spec : lowered.specs(ids)) texts.push_back(spec.str());

@@ -202,16 +202,24 @@ class Device : public std::enable_shared_from_this<Device> {
                                                 Precision /*precision*/) const {
     return false;
   }
-  /// Returns whether the device has kernels of the operators that compile makes of two: ops::CrossEntropyWithGradient
-  /// and ops::AllFiniteWithNumbers.
+  /// Returns whether the device has kernels of the operators that compile makes of two: ops::CrossEntropyWithGradient,
+  /// ops::AllFiniteWithNumbers, and ops::ScatterAdd with three inputs.
   [[nodiscard]] virtual bool has_joined_operators() const { return false; }
-  /// Returns of which kind the operator is, if prepare_sums takes it and is faster than a kernel of its own.
-  [[nodiscard]] virtual std::optional<SumKind> sum_kind(const KernelRequest& /*sum*/) const { return {}; }
-  /// Prepares one kernel for several operators of one kind. The results have the bits of the single kernels. It has the
-  /// inputs and the output of each operator, in their order.
-  [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> /*sums*/) {
+  /// Returns of which kind the operator is, if prepare_group takes it.
+  [[nodiscard]] virtual std::optional<GroupKind> group_kind(const KernelRequest& /*request*/) const { return {}; }
+  /// Prepares one kernel for several operators of one kind, with the inputs and the output of each operator, in their
+  /// order. Null where a kernel each is faster.
+  [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_group(std::span<const KernelRequest> /*requests*/) {
     return nullptr;
   }
+  /// Returns whether several of these matrix multiplications, whose sizes are equal and which share an operand, should
+  /// be one operator (ops::OperatorGroup), of which the device then has a kernel.
+  [[nodiscard]] virtual bool groups_products(std::span<const TensorSpec> /*inputs*/, Precision /*precision*/) const {
+    return false;
+  }
+  /// Prepares a kernel of an ops::Appended with operands that lie so. Its results lie as that of its base does. Null
+  /// where two launches are no slower.
+  [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_appended(const KernelRequest& /*request*/) { return nullptr; }
   /// The tuner, which finds the fastest kernels by measuring; for the library and its command. Null if the device has
   /// no choice of kernels. Lives as long as the device.
   [[nodiscard]] virtual Tuner* tuner() { return nullptr; }

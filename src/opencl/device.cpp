@@ -21,6 +21,7 @@
 #include "concord/opencl/launch/event.hpp"
 #include "concord/opencl/launch/peer_memory.hpp"
 #include "concord/opencl/ops/grouped_sums.hpp"
+#include "concord/opencl/ops/joined_products.hpp"
 #include "concord/opencl/ops/matmul_tokens.hpp"
 
 namespace concord::opencl {
@@ -264,11 +265,27 @@ bool OpenClDevice::multiplies_patches(const TensorSpec& src, const TensorSpec& w
   return opencl::multiplies_patches(*context_, src.shape, weights.shape, precision);
 }
 
-std::optional<SumKind> OpenClDevice::sum_kind(const KernelRequest& sum) const { return kind_of_sum(*context_, sum); }
+std::optional<GroupKind> OpenClDevice::group_kind(const KernelRequest& request) const {
+  const std::optional<GroupKind> product = kind_of_product(*context_, request);
+  return product ? product : kind_of_sum(*context_, request);
+}
 
-std::unique_ptr<Kernel> OpenClDevice::prepare_sums(std::span<const KernelRequest> sums) {
+std::unique_ptr<Kernel> OpenClDevice::prepare_group(std::span<const KernelRequest> requests) {
   const Use use(*this);
-  return translated(info_.name, "preparing sums", [&] { return prepare_grouped_sums(*context_, sums); });
+  return translated(info_.name, "preparing a group", [&] {
+    return kind_of_product(*context_, requests[0]) ? prepare_grouped_products(*context_, requests)
+                                                   : prepare_grouped_sums(*context_, requests);
+  });
+}
+
+bool OpenClDevice::groups_products(std::span<const TensorSpec> inputs, Precision precision) const {
+  return opencl::groups_products(*context_, inputs, precision);
+}
+
+std::unique_ptr<Kernel> OpenClDevice::prepare_appended(const KernelRequest& request) {
+  const Use use(*this);
+  return translated(info_.name, fmt::format("preparing {}", request.op->name()),
+                    [&] { return prepare_appended_product(*context_, request); });
 }
 
 KernelAlternatives* OpenClDevice::alternatives() {

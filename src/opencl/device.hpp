@@ -47,8 +47,10 @@ class OpenClDevice final : public Device {
   [[nodiscard]] bool has_joined_operators() const override { return true; }
   [[nodiscard]] bool multiplies_patches(const TensorSpec& src, const TensorSpec& weights,
                                         Precision precision) const override;
-  [[nodiscard]] std::optional<SumKind> sum_kind(const KernelRequest& sum) const override;
-  [[nodiscard]] std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> sums) override;
+  [[nodiscard]] std::optional<GroupKind> group_kind(const KernelRequest& request) const override;
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_group(std::span<const KernelRequest> requests) override;
+  [[nodiscard]] bool groups_products(std::span<const TensorSpec> inputs, Precision precision) const override;
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_appended(const KernelRequest& request) override;
   [[nodiscard]] bool supports_prologue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const Expression& prologue, std::span<const TensorSpec> extra,
                                        Precision precision) const override;

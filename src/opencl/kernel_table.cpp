@@ -11,6 +11,8 @@
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
+#include "concord/opencl/launch/sequence.hpp"
+#include "concord/opencl/ops/joined_products.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/fused.hpp"
@@ -34,11 +36,34 @@ PreparedKernel prepare_prologued(Context& context, const ops::Prologued& op, con
   return kernel_table().prepare_prologued(context, op, request);
 }
 
+/// The operators of a group, one behind the other.
+PreparedKernel prepare_in_sequence(Context& context, const ops::OperatorGroup& group, const KernelRequest& request) {
+  PreparedKernel result;
+  std::vector<SequenceKernel::Member> members;
+  for (const KernelRequest& one : requests_of(group, request)) {
+    PreparedKernel prepared = kernel_table().prepare(context, one);
+    const auto append = [](std::vector<Layout>& all, const std::vector<Layout>& more) {
+      all.insert(all.end(), more.begin(), more.end());
+    };
+    append(result.input_layouts, prepared.input_layouts);
+    append(result.output_layouts, prepared.output_layouts);
+    members.push_back({std::move(prepared.kernel), one.inputs.size()});
+  }
+  result.kernel = std::make_unique<SequenceKernel>(std::move(members));
+  return result;
+}
+
+PreparedKernel prepare_operator_group(Context& context, const ops::OperatorGroup& group, const KernelRequest& request) {
+  std::optional<PreparedKernel> together = prepare_product_group(context, group, request);
+  return together ? *std::move(together) : prepare_in_sequence(context, group, request);
+}
+
 Kernels make_table() {
   Kernels kernels;
   add_families(kernels);
   kernels.add<ops::Fused, prepare_fused>();
   kernels.add<ops::Prologued, prepare_prologued>();
+  kernels.add<ops::OperatorGroup, prepare_operator_group>();
   return kernels;
 }
 
@@ -73,7 +98,8 @@ bool slows_epilogue(const Expression& epilogue, const TensorSpec& output, bool i
                               F::multiply,  F::divide,   F::negate,     F::less,    F::equal,
                               F::select,    F::abs,      F::less_equal, F::minimum, F::maximum,
                               F::is_finite, F::floor,    F::rint,       F::sqrt,    F::rsqrt};
-  constexpr std::array kShortWhereRounded{F::exp, F::sigmoid, F::silu, F::gelu_tanh};
+  constexpr std::array kShortWhereRounded{F::exp,        F::sigmoid,   F::silu,           F::gelu,
+                                          F::gelu_slope, F::gelu_tanh, F::gelu_tanh_slope};
   const auto is_short = [&](const Expression::Instruction& instruction) {
     return std::ranges::find(kShort, instruction.function) != kShort.end() ||
            (is_rounded && std::ranges::find(kShortWhereRounded, instruction.function) != kShortWhereRounded.end());

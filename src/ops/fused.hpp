@@ -9,8 +9,8 @@
 
 namespace concord::ops {
 
-/// What Fused and Prologued share: an operator `base` and an expression over a value of it. Inputs: those of `base`,
-/// then the expression's further operands, which broadcast to the shape of that value.
+/// What Fused, Prologued and Appended share: an operator `base` and an expression over a value of it. Inputs: those of
+/// `base`, then the expression's further operands, which broadcast to the shape of that value.
 class WithExpression : public Operator {
  public:
   WithExpression(std::shared_ptr<const Operator> base, std::size_t base_inputs, Expression expression,

@@ -33,7 +33,7 @@ std::vector<Value> Gather::gradient(const Node& node, std::span<const Value> dif
 std::string Gather::attributes() const { return padding_ < 0 ? "" : fmt::format("padding {}", padding_); }
 
 std::vector<TensorSpec> ScatterAdd::infer(std::span<const TensorSpec> inputs) const {
-  expect_inputs(name(), inputs, 2);
+  expect_inputs(name(), inputs, inputs.size() > kBase ? 3 : 2);
   expect_type(name(), "src", inputs[0], DType::f32);
   expect_type(name(), "indices", inputs[1], DType::i32);
   const auto src = inputs[0].shape.dims();
@@ -44,12 +44,16 @@ std::vector<TensorSpec> ScatterAdd::infer(std::span<const TensorSpec> inputs) co
                 inputs[1].shape.str());
   std::vector<std::int64_t> dims{rows_};
   dims.insert(dims.end(), src.begin() + static_cast<std::ptrdiff_t>(indices.size()), src.end());
-  return {{DType::f32, Shape(std::move(dims))}};
+  const TensorSpec sums{DType::f32, Shape(std::move(dims))};
+  CONCORD_CHECK(inputs.size() <= kBase || inputs[kBase] == sums, ShapeError, "scatter_add: {} cannot be added to {}",
+                inputs[kBase].str(), sums.str());
+  return {sums};
 }
 
 std::vector<Value> ScatterAdd::gradient(const Node& node, std::span<const Value> diff_dst,
                                         const std::vector<bool>& wanted) const {
   std::vector<Value> diffs = no_gradients(node);
+  if (node.inputs.size() > kBase) diffs[kBase] = diff_dst[0];
   if (!diff_dst[0] || !wanted[0]) return diffs;
   const Value src = node.inputs[0];
   const Value indices = node.inputs[1];

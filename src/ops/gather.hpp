@@ -28,7 +28,8 @@ class Gather final : public Operator {
 };
 
 /// src f32 (I…, …), indices i32 (I…) → (rows, …): row r is the sum of the rows of src with index r, in their order.
-/// Indices outside [0, rows), and the index `padding`, are skipped.
+/// Indices outside [0, rows), and the index `padding`, are skipped. A third input, f32 of the shape of the result, is
+/// added to these sums; compile makes such an operator of an addition (join_scatters).
 class ScatterAdd final : public Operator {
  public:
   explicit ScatterAdd(std::int64_t rows, std::int64_t padding = -1) : rows_(rows), padding_(padding) {}
@@ -37,6 +38,8 @@ class ScatterAdd final : public Operator {
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
                                             const std::vector<bool>& wanted) const override;
   [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] bool in_place(std::size_t input, std::size_t /*output*/) const override { return input == kBase; }
+  static constexpr std::size_t kBase = 2;  // the number of that input
   [[nodiscard]] std::int64_t rows() const { return rows_; }
   [[nodiscard]] std::int64_t padding() const { return padding_; }
 

@@ -117,13 +117,23 @@ std::unique_ptr<Kernel> FakeDevice::prepare_reorders(std::span<const Reorder> to
   return kernel;
 }
 
-std::unique_ptr<Kernel> FakeDevice::prepare_sums(std::span<const KernelRequest> sums) {
-  sum_groups.push_back(sums.size());
-  auto kernel = std::make_unique<FakeKernel>("fake sums");
-  for (const KernelRequest& sum : sums) {
-    kernel->input_layouts.insert(kernel->input_layouts.end(), sum.input_layouts.begin(), sum.input_layouts.end());
+std::unique_ptr<Kernel> FakeDevice::prepare_group(std::span<const KernelRequest> together) {
+  operator_groups.push_back(together.size());
+  if (refuses_groups) return nullptr;
+  auto kernel = std::make_unique<FakeKernel>("fake group");
+  for (const KernelRequest& request : together) {
+    kernel->input_layouts.insert(kernel->input_layouts.end(), request.input_layouts.begin(),
+                                 request.input_layouts.end());
   }
-  kernel->output_layouts.resize(sums.size());
+  kernel->output_layouts.resize(together.size(), group.result);
+  return kernel;
+}
+
+std::unique_ptr<Kernel> FakeDevice::prepare_appended(const KernelRequest& request) {
+  if (!appends) return nullptr;
+  auto kernel = std::make_unique<FakeKernel>("fake appended");
+  kernel->input_layouts = request.input_layouts;
+  kernel->output_layouts.resize(request.outputs.size());
   return kernel;
 }
 

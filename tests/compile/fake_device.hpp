@@ -57,9 +57,12 @@ class FakeDevice final : public Device {
   std::map<std::string, LayoutRule> rules;                                 // by operator name; the others are row-major
   std::string without_kernel;                                              // the operator that is not supported
   bool only_row_major_reorders = false;                                    // to and from row-major, nothing else
-  bool refuses_groups = false;                                             // of reorders
+  bool refuses_groups = false;
   bool joins_operators = false;
-  bool groups_sums = false;
+  bool groups_operators = false;
+  GroupKind group = {.name = {}, .label = "reduce_sum", .awaited = std::size_t{1} << 20};
+  bool groups_gradients = false;          // of weights
+  bool appends = false;                   // formulas
   bool multiplies = false;                // patches
   bool folds = false;                     // factors by channel
   std::map<std::string, int> overwrites;  // by operator name: the input that output 0 may lie over
@@ -68,7 +71,7 @@ class FakeDevice final : public Device {
   std::vector<KernelRequest> requests;
   std::vector<Reorder> reorders;
   std::vector<std::vector<Reorder>> groups;  // of reorders
-  std::vector<std::size_t> sum_groups;       // their sizes
+  std::vector<std::size_t> operator_groups;  // their sizes
   mutable std::vector<EpilogueQuestion> questions;
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
@@ -81,13 +84,17 @@ class FakeDevice final : public Device {
   [[nodiscard]] bool multiplies_patches(const TensorSpec&, const TensorSpec&, Precision) const override {
     return multiplies;
   }
-  [[nodiscard]] std::optional<SumKind> sum_kind(const KernelRequest& sum) const override {
-    const std::string_view name = sum.op->name();
+  [[nodiscard]] std::optional<GroupKind> group_kind(const KernelRequest& request) const override {
+    const std::string_view name = request.op->name();
     const std::size_t reduce = name.find("reduce_");
-    if (!groups_sums || reduce == std::string_view::npos) return {};
-    return SumKind{std::string(name.substr(reduce)), std::size_t{1} << 20};
+    if (!groups_operators || reduce == std::string_view::npos) return {};
+    GroupKind kind = group;
+    kind.name = name.substr(reduce);
+    return kind;
   }
-  [[nodiscard]] std::unique_ptr<Kernel> prepare_sums(std::span<const KernelRequest> sums) override;
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_group(std::span<const KernelRequest> together) override;
+  [[nodiscard]] bool groups_products(std::span<const TensorSpec>, Precision) const override { return groups_gradients; }
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_appended(const KernelRequest& request) override;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision precision) const override;

@@ -87,6 +87,37 @@ TEST_CASE("scatter_add sums rows of one index and skips those out of range", "[o
   }
 }
 
+TEST_CASE("the sums of scatter_add are added to another tensor", "[ops][gather]") {
+  // Few indices and many; a line of several columns an item; rows without an index.
+  struct Sizes {
+    std::int64_t count, width, rows;
+    bool is_computed;  // what they are added to: its memory may be that of the result
+  };
+  for (const Sizes& s : {Sizes{6, 3, 5, true}, {150, 7, 40, true}, {150, 601, 9, false}, {150, 601, 300, true}}) {
+    Array indices(Shape{s.count}), all(Shape{s.rows});
+    for (std::int64_t i = 0; i < s.count; ++i) indices.at({i}) = static_cast<double>(i * i % (s.rows + 3) - 1);
+    for (std::int64_t i = 0; i < s.rows; ++i) all.at({i}) = static_cast<double>(i);
+    check({.name = fmt::format("{} of {} numbers into {} rows", s.count, s.width, s.rows),
+           .inputs = {{integers({s.count, s.width}, 1)},
+                      {indices, DType::i32},
+                      {integers({s.rows, s.width}, 2)},
+                      {all, DType::i32}},
+           .build =
+               [s](const std::vector<Value>& x) {
+                 const Value base = s.is_computed ? gather(x[2], x[3]) : x[2];
+                 return std::vector{base + scatter_add(x[0], x[1], s.rows)};
+               },
+           .reference =
+               [s](const std::vector<Array>& x) {
+                 Array sums = scattered(x[0], x[1], s.rows);
+                 for (std::size_t i = 0; i < sums.values.size(); ++i) sums.values[i] += x[2].values[i];
+                 return std::vector{sums};
+               },
+           .scale = Scale::exact,
+           .gradient = false});
+  }
+}
+
 TEST_CASE("rows of a table without rows are outside", "[ops][gather]") {
   for (const DevicePtr& device : devices()) {
     INFO(device->info().id);

@@ -2,6 +2,7 @@
 // Uses that file's names.
 #ifndef CONCORD_NVIDIA_GEMM_TOKENS_H
 #define CONCORD_NVIDIA_GEMM_TOKENS_H
+#include "shared/nvidia/ptx.h"
 #include "shared/nvidia/tma.h"
 #include "shared/nvidia/units.h"
 #include "gemm/hopper/wgmma.h"
@@ -16,6 +17,20 @@
 #define STAGE_BYTES (LEFT_BYTES + TILE_Q / 64 * PIECE_BYTES)
 #define STAGED_BYTES (STAGED * PIECE_BYTES)
 #define SUMS (TILE_Q / 2)  // of an item for 64 rows
+#ifdef TOGETHER
+#if BLOCKS != 2
+#error "each warpgroup takes a block"
+#endif
+#define GROUP_BLOCKS 1  // of a warpgroup
+#define FIRST_BLOCK warpgroup
+#define READING_WARPS 8
+#define OF_WARPGROUP(tile) (2 * (tile) + warpgroup)
+#else
+#define GROUP_BLOCKS BLOCKS
+#define FIRST_BLOCK 0
+#define READING_WARPS 4
+#define OF_WARPGROUP(tile) (tile)
+#endif
 #define MAP_BYTES 128
 #define COPIER_REGISTERS 24
 #define MULTIPLIER_REGISTERS 240
@@ -44,6 +59,18 @@ static inline uint lane_now(void) {
 
 // The works of a group: first its share of the tiles that are cut, then every so many whole tiles. A work: tiles of k from
 // `begin` to `end` of a tile. Tiles follow each other in bands of `band` rows of tiles, which share what they read.
+#ifndef MEMBERS
+#define MEMBERS 1
+#endif
+#define TILES (MEMBERS * tiles_r * tiles_q)
+#ifdef APPENDED_WHOLES
+#define RESULTS 2
+#else
+#define RESULTS 1
+#define APPENDED_PARAMETERS
+#endif
+// The map of A (0), B (1) or a result (2, 3) of a member.
+#define MAP_OF(member, which) (maps + maps_offset + ((2 + RESULTS) * (member) + (which)) * MAP_BYTES)
 #ifdef CUT
 #define CUT_PARAMETERS \
   , uint cut, __global float4 *parts, ulong parts_offset, __global uint *arrivals, ulong arrivals_offset
@@ -57,7 +84,7 @@ static inline uint lane_now(void) {
   uint unit = SHARE_BEGIN(group);                            \
   const uint unit_end = SHARE_BEGIN(group + 1);              \
   uint next_tile = cut + group;
-#define HAS_WORK() (unit < unit_end || next_tile < tiles_r * tiles_q)
+#define HAS_WORK() (unit < unit_end || next_tile < TILES)
 #define TAKE_SPAN()                                          \
   uint tile, begin, end;                                     \
   if (unit < unit_end) {                                     \
@@ -74,14 +101,16 @@ static inline uint lane_now(void) {
 #else
 #define CUT_PARAMETERS
 #define BEGIN_WORKS() uint next_tile = group;
-#define HAS_WORK() (next_tile < tiles_r * tiles_q)
+#define HAS_WORK() (next_tile < TILES)
 #define TAKE_SPAN()                           \
   const uint tile = next_tile, begin = 0, end = tiles_k; \
   next_tile += groups;
 #endif
 #define TAKE_WORK()                                                                                      \
   TAKE_SPAN()                                                                                            \
-  const uint of_band = tile / (band * tiles_q), in_band = tile - of_band * band * tiles_q;               \
+  const uint member = MEMBERS == 1 ? 0 : tile / (tiles_r * tiles_q);                                     \
+  const uint of_member = tile - member * (tiles_r * tiles_q);                                            \
+  const uint of_band = of_member / (band * tiles_q), in_band = of_member - of_band * band * tiles_q;     \
   const uint height = min(tiles_r - of_band * band, band), tile_q = in_band / height;                    \
   const uint r_begin = (of_band * band + in_band - tile_q * height) * TILE_R, q_begin = tile_q * TILE_Q;
 
@@ -124,36 +153,39 @@ static inline uint lane_now(void) {
 #endif
 
 // Sums 4·j + 2·h and the next of an item belong to row lane / 4 + 8·h of its warp's 16 and to columns 8·j + 2·quad and
-// the next. STORE_CHUNK finishes and writes the 32 values of an item in 64 rows and columns, a piece after the
-// other; each warp writes its own 16 rows.
-#define STORE_CHUNK(values, chunk, block)                                                                           \
-  {                                                                                                                 \
-    FINISH_CHUNK(values, r_begin + 64 * (block), q_begin + 64 * (chunk))                                            \
-    EACH(piece, 64 / PIECE_COLUMNS) {                                                                               \
-      const uint to = staged + (((chunk)*BLOCKS + (block)) * (64 / PIECE_COLUMNS) + piece) % STAGED * PIECE_BYTES;  \
-      /* What left from here before has been read. */                                                               \
-      if (lane == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(STAGED - 1) : "memory");                \
-      WARP_BARRIER();                                                                                               \
-      STAGE_PIECE(to, (values) + piece * (PIECE_COLUMNS / 2))                                                       \
-      SHOW_TO_COPIES();                                                                                             \
-      WARP_BARRIER();                                                                                               \
-      if (lane == 0) {                                                                                              \
-        STORE_MATRIX(result_map, to + warp * 16 * 128, q_begin + 64 * (chunk) + piece * PIECE_COLUMNS,              \
-                     r_begin + 64 * (block) + warp * 16);                                                           \
-        asm volatile("cp.async.bulk.commit_group;" ::: "memory");                                                   \
-      }                                                                                                             \
+// the next. STORE_CHUNK finishes and writes the 32 values of an item in 64 rows and columns, and then what the appended
+// formula makes of them. STORE_VALUES writes a piece after the other; each warp writes its own 16 rows.
+#define STORE_VALUES(values, chunk, block, result)                                                                  \
+  EACH(piece, 64 / PIECE_COLUMNS) {                                                                                 \
+    const uint of_chunk = ((chunk)*GROUP_BLOCKS + (block)) * (64 / PIECE_COLUMNS) + piece;                          \
+    const uint to = staged + (of_chunk * RESULTS + (result)) % STAGED * PIECE_BYTES;                                \
+    /* What left from here before has been read. */                                                                 \
+    if (lane == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(STAGED - 1) : "memory");                  \
+    WARP_BARRIER();                                                                                                 \
+    STAGE_PIECE(to, (values) + piece * (PIECE_COLUMNS / 2))                                                         \
+    SHOW_TO_COPIES();                                                                                               \
+    WARP_BARRIER();                                                                                                 \
+    if (lane == 0) {                                                                                                \
+      STORE_MATRIX(MAP_OF(member, 2 + (result)), to + warp * 16 * 128,                                              \
+                   q_begin + 64 * (chunk) + piece * PIECE_COLUMNS, ROW_OF_CHUNK(block) + warp * 16);                \
+      asm volatile("cp.async.bulk.commit_group;" ::: "memory");                                                     \
     }                                                                                                               \
   }
+#define STORE_CHUNK(values, chunk, block)                                                                           \
+  {                                                                                                                 \
+    FINISH_CHUNK(values, ROW_OF_CHUNK(block), q_begin + 64 * (chunk))                                               \
+    READ_AHEAD((chunk)*GROUP_BLOCKS + (block) + 1)                                                                  \
+    STORE_VALUES(values, chunk, block, 0)                                                                           \
+    if (RESULTS == 2) {                                                                                             \
+      APPEND_CHUNK(values, ROW_OF_CHUNK(block), q_begin + 64 * (chunk))                                             \
+      STORE_VALUES(values, chunk, block, 1)                                                                         \
+    }                                                                                                               \
+  }
+#define ROW_OF_CHUNK(block) (r_begin + 64 * (FIRST_BLOCK + (block)))
+#define CHUNKS (GROUP_BLOCKS * TILE_Q / 64)
 #define CHUNK_AT(to, row, chunk) ((to) + (row)*128 + (((chunk) ^ ((row) % 8)) * 16))
-// No read of an epilogue waits for a branch: past the edge they repeat others.
 #ifdef RESULT_FLOATS
 #define PIECE_COLUMNS 32
-#ifdef HAS_EPILOGUE
-#define FINISH_PAIR(values, r, q)                                \
-  (values)[0] = EPILOGUE((values)[0], 0, r, 0, q);               \
-  (values)[1] = EPILOGUE((values)[1], 0, r, 0, min(q + 1, columns - 1));
-#define LAST_PAIR (columns - 1)
-#endif
 #define STAGE_PIECE(to, values)                                                                                 \
   EACH(h, 2) {                                                                                                  \
     const uint now = lane_now(), quad = now % 4, row = warp * 16 + now / 4 + 8 * h;                             \
@@ -163,10 +195,6 @@ static inline uint lane_now(void) {
   }
 #else
 #define PIECE_COLUMNS 64
-#ifdef HAS_EPILOGUE
-#define FINISH_PAIR(values, r, q) EPILOGUE_BLOCK(values, ((ulong)(r)*pitch + (q)) / 2, r, q);
-#define LAST_PAIR (columns - 2)
-#endif
 // Four 8 x 8 squares at a time: both halves of the rows and two of the columns.
 #define STAGE_PIECE(to, values)                                                                                 \
   EACH(pair, 4) {                                                                                               \
@@ -178,23 +206,83 @@ static inline uint lane_now(void) {
                  "r"(squares[2]), "r"(squares[3]) : "memory");                                                  \
   }
 #endif
-#if BLOCKS * TILE_Q / PIECE_COLUMNS % STAGED != 0
+#if GROUP_BLOCKS * TILE_Q / PIECE_COLUMNS % STAGED != 0
 #error "a tile must begin where the first piece of results lies"
 #endif
-#ifdef FINISH_PAIR
-#define FINISH_CHUNK(values, r_first, q_first)                                      \
-  {                                                                                 \
-    const uint now = lane_now(), pitch = (columns + 7) / 8 * 8;                     \
-    EACH(h, 2) {                                                                    \
-      const uint r = min((r_first) + warp * 16 + now / 4 + 8 * h, rows - 1);        \
-      EACH(j, 8) {                                                                  \
-        const uint q = min((q_first) + 8 * j + now % 4 * 2, LAST_PAIR);             \
-        FINISH_PAIR((values) + 4 * j + 2 * h, r, q)                                 \
-      }                                                                             \
-    }                                                                               \
+// Of four lanes each has the pairs of a block; then lane q has pair q of each block.
+static inline void turn_pairs(uint *pairs, uint quad) {
+  EXCHANGE_WORDS(pairs[0], pairs[1], quad & 1, 1)
+  EXCHANGE_WORDS(pairs[2], pairs[3], quad & 1, 1)
+  EXCHANGE_WORDS(pairs[0], pairs[2], quad & 2, 2)
+  EXCHANGE_WORDS(pairs[1], pairs[3], quad & 2, 2)
+}
+#define ROW_OF_PAIR(r_first, h) min((r_first) + warp * 16 + now / 4 + 8 * (h), rows - 1)
+// The operands that have the shape of the result are read in blocks of 8 columns: lane q of four reads block q of a row of
+// each half of a chunk, and needs pair q of each of the four blocks. Past the edge reads repeat others: none waits for a branch.
+#define READ_HALF(KIND, read, half_number, r_first, q_first)                                                   \
+  {                                                                                                            \
+    const uint now = lane_now(), blocks = (columns + 7) / 8;                                                   \
+    const uint column_block = min((q_first) / 8 + 4 * (half_number) + now % 4, blocks - 1);                    \
+    EACH(h, 2) KIND##_READ((read)[h], ((ulong)ROW_OF_PAIR(r_first, h) * blocks + column_block) * 4);           \
   }
-#else
+#define APPLY_HALF(KIND, values, read, half_number, r_first, q_first)                                          \
+  {                                                                                                            \
+    const uint now = lane_now(), quad = now % 4;                                                               \
+    EACH(h, 2) {                                                                                               \
+      block_t wholes[4][KIND##_WHOLES + 1];                                                                    \
+      EACH(w, KIND##_WHOLES) {                                                                                 \
+        uint pairs[4] = {(read)[h][w].x, (read)[h][w].y, (read)[h][w].z, (read)[h][w].w};                      \
+        turn_pairs(pairs, quad);                                                                               \
+        EACH(i, 4) wholes[i][w] = pairs[i];                                                                    \
+      }                                                                                                        \
+      EACH(i, 4) {                                                                                             \
+        const uint j = 4 * (half_number) + i, q = min((q_first) + 8 * j + 2 * quad, columns - 2);              \
+        KIND##_APPLY((values) + 4 * j + 2 * h, wholes[i], ROW_OF_PAIR(r_first, h), q);                         \
+      }                                                                                                        \
+    }                                                                                                          \
+  }
+#define CHANGE_CHUNK(KIND, values, r_first, q_first)                                                           \
+  EACH(half_number, 2) {                                                                                       \
+    uint4 read[2][KIND##_WHOLES + 1];                                                                          \
+    READ_HALF(KIND, read, half_number, r_first, q_first)                                                       \
+    APPLY_HALF(KIND, values, read, half_number, r_first, q_first)                                              \
+  }
+
+#define BEGIN_CHUNKS()
+#define READ_AHEAD(number)
+#ifndef HAS_EPILOGUE
 #define FINISH_CHUNK(values, r_first, q_first)
+#elif defined(RESULT_FLOATS)
+#define FINISH_CHUNK(values, r_first, q_first)                                                                 \
+  {                                                                                                            \
+    const uint now = lane_now();                                                                               \
+    EACH(h, 2) EACH(j, 8) {                                                                                    \
+      const uint r = ROW_OF_PAIR(r_first, h), q = min((q_first) + 8 * j + now % 4 * 2, columns - 1);           \
+      float *const pair = (values) + 4 * j + 2 * h;                                                            \
+      pair[0] = EPILOGUE(pair[0], 0, r, 0, q);                                                                 \
+      pair[1] = EPILOGUE(pair[1], 0, r, 0, min(q + 1, columns - 1));                                           \
+    }                                                                                                          \
+  }
+#elif EPILOGUE_WHOLES > (GROUP_BLOCKS == 1 ? 3 : 1)
+#define FINISH_CHUNK(values, r_first, q_first) CHANGE_CHUNK(EPILOGUE, values, r_first, q_first)
+#else
+// The operands of a chunk are on their way while the chunk before it is written.
+#undef BEGIN_CHUNKS
+#undef READ_AHEAD
+#define BEGIN_CHUNKS()                           \
+  uint4 ahead[2][2][EPILOGUE_WHOLES + 1];        \
+  READ_AHEAD(0)
+#define READ_AHEAD(number)                                                                                     \
+  if ((number) < CHUNKS) EACH(half_number, 2)                                                                  \
+    READ_HALF(EPILOGUE, ahead[half_number], half_number, ROW_OF_CHUNK((number) % GROUP_BLOCKS),                \
+              q_begin + 64 * ((number) / GROUP_BLOCKS))
+#define FINISH_CHUNK(values, r_first, q_first) \
+  EACH(half_number, 2) APPLY_HALF(EPILOGUE, values, ahead[half_number], half_number, r_first, q_first)
+#endif
+#ifdef APPENDED_WHOLES
+#define APPEND_CHUNK(values, r_first, q_first) CHANGE_CHUNK(APPENDED, values, r_first, q_first)
+#else
+#define APPEND_CHUNK(values, r_first, q_first)
 #endif
 
 #endif

@@ -25,8 +25,9 @@ Values gathered(const ReplayedNode& node) {
 }
 
 Values scattered(const ops::ScatterAdd& op, const ReplayedNode& node) {
+  constexpr std::size_t kBase = ops::ScatterAdd::kBase;
   const Values src = doubles(node.inputs[0]), indices = doubles(node.inputs[1]);
-  Values result = zeros(node.results[0]);
+  Values result = node.inputs.size() > kBase ? doubles(node.inputs[kBase]) : zeros(node.results[0]);
   const std::size_t length = src.size() / std::max<std::size_t>(indices.size(), 1);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const auto row = static_cast<std::int64_t>(indices[i]);

@@ -137,7 +137,8 @@ double most_in_one_place(std::span<const std::int32_t> index, std::size_t length
 std::optional<double> scattered_terms(const SizedNode& node) {
   if (const auto* scatter = dynamic_cast<const ops::ScatterAdd*>(node.op)) {
     const auto index = node.inputs[1].values<std::int32_t>();
-    return most_in_one_place(index, index.size(), static_cast<std::size_t>(scatter->rows()), 1);
+    const double base = node.inputs.size() > ops::ScatterAdd::kBase ? 1 : 0;
+    return base + most_in_one_place(index, index.size(), static_cast<std::size_t>(scatter->rows()), 1);
   }
   if (const auto* scatter = dynamic_cast<const ops::ScatterAddAlong*>(node.op)) {
     const auto dims = node.inputs[1].shape().dims();

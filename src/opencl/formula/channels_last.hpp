@@ -108,15 +108,20 @@ class ChannelsLast final : public LayoutDescription {
                                                     ChannelAxis axis = ChannelAxis::second);
 
 /// Operands of an expression that a kernel computes block by block. Operands of its shape have its layout. The others
-/// are row-major: a scalar, one value per channel, one per image or token, one per image and channel, or the values of a
-/// sequence of tokens, which repeat.
+/// are row-major: a scalar, one value per channel, one per image or token, one per image and channel, or the values of
+/// a sequence of tokens, which repeat.
 struct BlockOperands {
-  std::string parameters;  // ", __global const …": for the end of a parameter list
-  std::string names;       // ", e1, e1_offset": the same as arguments of a call
-  /// Statements that declare float x1[8], … for the block `at`, which starts at `channel` of `image`: for operands of
-  /// the expression's shape (`whole`), and for the others.
-  std::string whole_reads, small_reads;
-  /// An operand's number, and its block as a text of `at`.
+  struct Parameter {
+    std::string type, name;
+  };
+  std::vector<Parameter> parameters;
+  [[nodiscard]] std::string parameter_list() const;  // ", __global const … e1, ulong e1_offset"
+  [[nodiscard]] std::string argument_list() const;   // ", e1, e1_offset"
+  /// Statements that declare float x1[8], … of the operands of other shapes, for the block that starts at `channel` of
+  /// `image`.
+  std::string small_reads;
+  /// An operand of the expression's shape (`whole`): its number, and its block as a text of `at`, the block of the
+  /// result.
   struct Whole {
     std::size_t number;
     std::string at;
@@ -132,9 +137,18 @@ struct BlockOperands {
 /// Whether block_operands takes it.
 [[nodiscard]] bool is_block_operand(const TensorSpec& spec, const Shape& whole, ChannelAxis axis);
 /// An epilogue for kernels that write blocks: EPILOGUE_PARAMETERS and EPILOGUE_BLOCK(values, at, image, channel), which
-/// changes eight floats in place.
+/// changes the floats of a block in place. Kernels of pairs may use its parts: EPILOGUE_READ(wholes, at) reads 16
+/// bytes, from block `at` on, of each of EPILOGUE_WHOLES operands; EPILOGUE_APPLY(values, wholes, image, channel) takes
+/// a block of each.
 [[nodiscard]] std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue,
                                                          ChannelAxis axis = ChannelAxis::second);
+/// The same for a kernel of several requests that differ in nothing but the memories of their operands. EPILOGUE_BLOCK
+/// uses `member`, the number of a request; the inputs follow each other in the order of the requests.
+[[nodiscard]] std::optional<EpilogueText> block_epilogue(std::span<const KernelRequest> members,
+                                                         const Epilogue& epilogue, ChannelAxis axis);
+/// The same of a formula of what is written, whose result is written too: APPENDED_PARAMETERS and APPENDED_BLOCK.
+[[nodiscard]] std::optional<EpilogueText> block_appended(const KernelRequest& request, const Epilogue& formula,
+                                                         ChannelAxis axis);
 /// The same of a prologue: PROLOGUE_PARAMETERS and PROLOGUE_BLOCK. A kernel with several has another `name` for each,
 /// and operands called x<first_name>, ….
 [[nodiscard]] std::optional<EpilogueText> block_prologue(const KernelRequest& request, const Prologue& prologue,

@@ -56,7 +56,7 @@ bool has_coordinates(const Expression& expression, ChannelAxis axis) {
 /// `written`: the condition of an element that is not padding; empty for none.
 std::string source_of(const ops::Pointwise& op, const KernelRequest& request, const BlockOperands& operands,
                       const std::string& written) {
-  std::string parameters = operands.parameters, names = operands.names;
+  std::string parameters = operands.parameter_list(), names = operands.argument_list();
   for (std::size_t k = 0; k < request.outputs.size(); ++k) {
     parameters += fmt::format(", __global uint4 *out{0}, ulong out{0}_offset", k);
     names += fmt::format(", out{0}, out{0}_offset", k);

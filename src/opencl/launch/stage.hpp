@@ -80,6 +80,14 @@ void for_each_argument(Arguments& arguments, const Visit& visit) {
   }
 }
 
+/// Makes arguments of a kernel those of a member of a group, whose inputs stand behind so many others.
+inline void shift_inputs(std::vector<Argument>& arguments, std::size_t by) {
+  for_each_argument(arguments, [by](Argument& one) {
+    auto* const buffer = std::get_if<BufferArgument>(&one);
+    if (buffer != nullptr && buffer->source == BufferArgument::Source::input) buffer->index += by;
+  });
+}
+
 /// One kernel launch. With local = {0, 0, 0} StagedKernel chooses the work-group, for kernels that do not depend on its
 /// size; otherwise each global size is a multiple of its local size. A stage with a global size of 0 is skipped.
 struct Stage {

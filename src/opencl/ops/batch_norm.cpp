@@ -1,6 +1,8 @@
 // Batch normalisation with the statistics of the batch, and its gradient, on OpenCL devices: by work-groups in one
 // launch (batch_norm_whole.cl) or two (batch_norm.cl), or on CPUs by single items that run along planes
 // (batch_norm_contiguous.cl). batch_norm_cut.cpp chooses one of them.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "concord/opencl/formula/epilogue.hpp"

@@ -44,13 +44,6 @@ struct Member {
   [[nodiscard]] std::int64_t joining_groups() const { return divide_up(sum.results, kWide); }
 };
 
-void shift_inputs(std::vector<Argument>& arguments, std::size_t by) {
-  for_each_argument(arguments, [by](Argument& one) {
-    auto* const buffer = std::get_if<BufferArgument>(&one);
-    if (buffer != nullptr && buffer->source == BufferArgument::Source::input) buffer->index += by;
-  });
-}
-
 std::vector<Member> members_of(Context& context, std::span<const KernelRequest> requests, std::size_t first_input,
                                std::size_t first_output) {
   std::vector<Member> members;

@@ -87,14 +87,15 @@ bool is_small_sum(const Context& context, const KernelRequest& request) {
 
 }  // namespace
 
-std::optional<SumKind> kind_of_sum(Context& context, const KernelRequest& request) {
+std::optional<GroupKind> kind_of_sum(Context& context, const KernelRequest& request) {
   // What sums by channel read is often in the last cache yet; of the others a launch takes longest.
   constexpr std::size_t kMostAwaited = std::size_t{1} << 20, kMostAwaitedByChannel = std::size_t{32} << 20;
   if (context.limits().is_cpu) return {};
   if (const auto by_channel = channel_sum_of(request)) {
-    return SumKind{channel_sum_kind(context, *by_channel), kMostAwaitedByChannel};
+    return GroupKind{channel_sum_kind(context, *by_channel), "reduce_sum", kMostAwaitedByChannel};
   }
-  return is_small_sum(context, request) ? std::optional(SumKind{"row-major", kMostAwaited}) : std::nullopt;
+  return is_small_sum(context, request) ? std::optional(GroupKind{"row-major", "reduce_sum", kMostAwaited})
+                                        : std::nullopt;
 }
 
 std::unique_ptr<Kernel> prepare_grouped_sums(Context& context, std::span<const KernelRequest> requests) {

@@ -41,21 +41,9 @@ bool is_possible(Context& context, const Gemm& gemm) {
          tma.device_refusal(context, gemm.precision).empty();
 }
 
-/// Where they lie, also the weights: the same numbers serve all products with them.
-std::unique_ptr<Kernel> prepare_in_place(Context& context, const TokensProduct& product) {
-  OpenClAlternatives& alternatives = context.alternatives();
-  if (!alternatives.is_enabled(alternative::kTokensProduct) || !tokens_product_refusal(context, product).empty()) {
-    return nullptr;
-  }
-  alternatives.count(alternative::kTokensProduct);
-  return prepare_tokens_product(context, product, "matmul");
-}
-
-/// Networks of smaller products have values that are soon moved: reorders cost more. gpt_tiny's inference takes 0.70 ms
-/// with tokens and 0.53 ms without on an NVIDIA H200.
-bool is_worth_reorders(const Context& context, std::int64_t products) {
-  constexpr std::int64_t kLeastProducts = 1'000'000'000;
-  return products >= kLeastProducts || context.alternatives().preferred({}) == alternative::kTokensProduct;
+bool takes(Context& context, const TokensProduct& product) {
+  return context.alternatives().is_enabled(alternative::kTokensProduct) &&
+         tokens_product_refusal(context, product).empty();
 }
 
 /// How the tensor lies, or would lie, as tokens. Padded tokens are not made of others for a product.
@@ -69,47 +57,73 @@ Layout tokens_of(const KernelRequest& request, std::size_t i) {
 std::int64_t pitch_of(std::int64_t channels) { return round_up(channels, ChannelsLast::kBlock); }
 
 /// tokens (…, k) by weights (k, m), or (m, k): the features m of a token lie side by side.
-std::optional<PreparedKernel> prepare_linear(Context& context, const ops::Matmul& op, const KernelRequest& request,
-                                             const Epilogue* epilogue) {
-  const ops::MatmulSizes s = ops::sizes_of(op, request.inputs[0].shape, request.inputs[1].shape);
-  const DType number = storage_number(request.precision);
-  const Layout left = tokens_of(request, 0), result = any_tokens(request.outputs[0], number);
-  if (request.inputs[1].shape.rank() != 2 || left == nullptr || result == nullptr ||
+struct LinearMap {
+  ops::MatmulSizes sizes;
+  Layout left, result;
+  EpilogueText epilogue = {};
+  std::vector<std::size_t> tokens = {0};  // inputs that are
+};
+
+std::optional<LinearMap> linear_map(const Context& context, const ops::Matmul& op, const KernelRequest& request,
+                                    const Epilogue* epilogue) {
+  LinearMap map{ops::sizes_of(op, request.inputs[0].shape, request.inputs[1].shape), tokens_of(request, 0),
+                any_tokens(request.outputs[0], storage_number(request.precision))};
+  const ops::MatmulSizes& s = map.sizes;
+  if (request.inputs[1].shape.rank() != 2 || map.left == nullptr || map.result == nullptr ||
       !is_worth_reorders(context, s.m * s.n * s.k)) {
     return std::nullopt;
   }
-  EpilogueText text;
-  std::vector<std::size_t> tokens{0};
-  if (epilogue != nullptr) {
-    const std::optional<EpilogueText> printed = block_epilogue(request, *epilogue, ChannelAxis::last);
-    if (!printed) return std::nullopt;
-    text = *printed;
-    for (const std::size_t i : like_result(request, request.inputs)) {
-      if (i >= epilogue->first_extra) tokens.push_back(i);
-    }
+  if (epilogue == nullptr) return map;
+  std::optional<EpilogueText> printed = block_epilogue(request, *epilogue, ChannelAxis::last);
+  if (!printed) return std::nullopt;
+  map.epilogue = *std::move(printed);
+  for (const std::size_t i : like_result(request, request.inputs)) {
+    if (i >= epilogue->first_extra) map.tokens.push_back(i);
   }
-  if (const Layout weights = channels_last(request.inputs[1], number, ChannelAxis::last)) {
-    const TokensProduct product{.rows = s.m,
-                                .columns = s.n,
-                                .k = s.k,
-                                .left = {input(0), false, pitch_of(s.k)},
-                                .right = {input(1), !op.transpose_b(), op.transpose_b() ? s.k : s.n},
-                                .result = output(0),
-                                .pitch = pitch_of(s.n),
-                                .precision = request.precision,
-                                .epilogue = text};
-    if (auto kernel = prepare_in_place(context, product)) {
-      PreparedKernel answer = prepared(request, std::move(kernel));
-      for (const std::size_t i : tokens) {
-        answer.input_layouts[i] = i == 0 ? left : as_operand(request.input_layouts[i], result);
-      }
-      answer.input_layouts[1] = weights;
-      answer.output_layouts[0] = result;
-      return answer;
-    }
+  return map;
+}
+
+/// The operands where they lie, also the weights: the same numbers serve all products with them.
+std::optional<PlacedProduct> placed(Context& context, const ops::Matmul& op, const KernelRequest& request,
+                                    const LinearMap& map) {
+  const ops::MatmulSizes& s = map.sizes;
+  const Layout weights = channels_last(request.inputs[1], storage_number(request.precision), ChannelAxis::last);
+  if (weights == nullptr) return std::nullopt;
+  PlacedProduct result{.product = {.rows = s.m,
+                                   .columns = s.n,
+                                   .k = s.k,
+                                   .left = {input(0), false, pitch_of(s.k)},
+                                   .right = {input(1), !op.transpose_b(), op.transpose_b() ? s.k : s.n},
+                                   .result = output(0),
+                                   .pitch = pitch_of(s.n),
+                                   .precision = request.precision,
+                                   .epilogue = map.epilogue},
+                       .inputs = std::vector<Layout>(request.inputs.size()),
+                       .result = map.result};
+  if (!takes(context, result.product)) return std::nullopt;
+  for (const std::size_t i : map.tokens) {
+    result.inputs[i] = i == 0 ? map.left : as_operand(request.input_layouts[i], map.result);
   }
+  result.inputs[1] = weights;
+  return result;
+}
+
+PreparedKernel prepare_placed(Context& context, const KernelRequest& request, const PlacedProduct& placed) {
+  context.alternatives().count(alternative::kTokensProduct);
+  PreparedKernel answer = prepared(request, prepare_tokens_products(context, {&placed.product, 1}, "matmul"));
+  answer.input_layouts = placed.inputs;
+  answer.output_layouts[0] = placed.result;
+  return answer;
+}
+
+std::optional<PreparedKernel> prepare_linear(Context& context, const ops::Matmul& op, const KernelRequest& request,
+                                             const Epilogue* epilogue) {
+  const std::optional<LinearMap> map = linear_map(context, op, request, epilogue);
+  if (!map) return std::nullopt;
+  if (const auto in_place = placed(context, op, request, *map)) return prepare_placed(context, request, *in_place);
   constexpr std::array<std::size_t, 1> kResult{0};
-  if (as_channels_last(left) == nullptr || as_channels_last(result) == nullptr) return std::nullopt;
+  if (as_channels_last(map->left) == nullptr || as_channels_last(map->result) == nullptr) return std::nullopt;
+  const ops::MatmulSizes& s = map->sizes;
   Gemm gemm;
   gemm.m = s.n;
   gemm.n = s.m;
@@ -122,9 +136,10 @@ std::optional<PreparedKernel> prepare_linear(Context& context, const ops::Matmul
   gemm.c = {output(0), 0, 0, 1, s.n};
   gemm.c.is_channels_last = true;
   gemm.largest = std::max({s.m * s.k, s.k * s.n, s.m * s.n});
-  gemm.epilogue = text;
+  gemm.epilogue = map->epilogue;
   if (!is_possible(context, gemm)) return std::nullopt;
-  return prepared_channels_last(request, prepare_gemm(context, gemm, "matmul"), tokens, kResult, ChannelAxis::last);
+  return prepared_channels_last(request, prepare_gemm(context, gemm, "matmul"), map->tokens, kResult,
+                                ChannelAxis::last);
 }
 
 /// The epilogue of a result in rows.
@@ -139,40 +154,45 @@ std::optional<EpilogueText> row_epilogue(const KernelRequest& request, const Epi
   return gemm_epilogue(epilogue.expression, extra);
 }
 
-/// (tokens, m)ᵀ by (tokens, n): at least one of them lies in 16 bits already.
-std::optional<PreparedKernel> prepare_weights_gradient(Context& context, const KernelRequest& request,
-                                                       const Epilogue* epilogue) {
-  const Shape &left = request.inputs[0].shape, &right = request.inputs[1].shape;
-  if (left.rank() != 2 || right.rank() != 2) return std::nullopt;
+/// (tokens, m)ᵀ by (tokens, n): at least one of them lies in 16 bits already. Returns how they lie as tokens.
+std::optional<std::array<Layout, 2>> factors_of_gradient(const KernelRequest& request) {
+  if (request.inputs[0].shape.rank() != 2 || request.inputs[1].shape.rank() != 2) return std::nullopt;
   const std::array<Layout, 2> layouts{tokens_of(request, 0), tokens_of(request, 1)};
   const auto lies_so = [&](std::size_t i) { return layouts[i] && same_layout(layouts[i], request.input_layouts[i]); };
   if (layouts[0] == nullptr || layouts[1] == nullptr || !(lies_so(0) || lies_so(1))) return std::nullopt;
-  const std::int64_t tokens = left[0];
+  return layouts;
+}
+
+std::optional<PlacedProduct> placed(Context& context, const KernelRequest& request,
+                                    const std::array<Layout, 2>& factors, const Epilogue* epilogue) {
+  const Shape &left = request.inputs[0].shape, &right = request.inputs[1].shape;
   EpilogueText text;
   if (epilogue != nullptr) {
-    const std::optional<EpilogueText> printed = row_epilogue(request, *epilogue);
+    std::optional<EpilogueText> printed = row_epilogue(request, *epilogue);
     if (!printed) return std::nullopt;
-    text = *printed;
+    text = *std::move(printed);
   }
-  const TokensProduct product{.rows = left[1],
-                              .columns = right[1],
-                              .k = tokens,
-                              .left = {input(0), true, pitch_of(left[1])},
-                              .right = {input(1), true, pitch_of(right[1])},
-                              .result = output(0),
-                              .pitch = right[1],
-                              .is_fp32 = true,
-                              .precision = request.precision,
-                              .epilogue = text};
-  if (auto kernel = prepare_in_place(context, product)) {
-    PreparedKernel answer = prepared(request, std::move(kernel));
-    for (const std::size_t i : {0, 1}) answer.input_layouts[i] = layouts[i];
-    return answer;
+  const std::optional<TokensProduct> product =
+      weights_gradient_product(context, left, right, request.precision, std::move(text));
+  if (!product) return std::nullopt;
+  PlacedProduct result{.product = *product, .inputs = std::vector<Layout>(request.inputs.size())};
+  std::ranges::copy(factors, result.inputs.begin());
+  return result;
+}
+
+std::optional<PreparedKernel> prepare_weights_gradient(Context& context, const KernelRequest& request,
+                                                       const Epilogue* epilogue) {
+  const std::optional<std::array<Layout, 2>> layouts = factors_of_gradient(request);
+  if (!layouts) return std::nullopt;
+  if (const auto in_place = placed(context, request, *layouts, epilogue)) {
+    return prepare_placed(context, request, *in_place);
   }
   constexpr std::array<std::size_t, 2> kFactors{0, 1};
-  if (epilogue != nullptr || as_channels_last(layouts[0]) == nullptr || as_channels_last(layouts[1]) == nullptr) {
+  if (epilogue != nullptr || as_channels_last((*layouts)[0]) == nullptr || as_channels_last((*layouts)[1]) == nullptr) {
     return std::nullopt;
   }
+  const Shape &left = request.inputs[0].shape, &right = request.inputs[1].shape;
+  const std::int64_t tokens = left[0];
   Gemm gemm;
   gemm.m = left[1];
   gemm.n = right[1];
@@ -190,6 +210,37 @@ std::optional<PreparedKernel> prepare_weights_gradient(Context& context, const K
 }
 
 }  // namespace
+
+std::optional<TokensProduct> weights_gradient_product(Context& context, const Shape& left, const Shape& right,
+                                                      Precision precision, EpilogueText epilogue) {
+  TokensProduct product{.rows = left[1],
+                        .columns = right[1],
+                        .k = left[0],
+                        .left = {input(0), true, pitch_of(left[1])},
+                        .right = {input(1), true, pitch_of(right[1])},
+                        .result = output(0),
+                        .pitch = right[1],
+                        .is_fp32 = true,
+                        .precision = precision,
+                        .epilogue = std::move(epilogue)};
+  return takes(context, product) ? std::optional(std::move(product)) : std::nullopt;
+}
+
+bool is_worth_reorders(const Context& context, std::int64_t products) {
+  constexpr std::int64_t kLeastProducts = 1'000'000'000;
+  return products >= kLeastProducts || context.alternatives().preferred({}) == alternative::kTokensProduct;
+}
+
+std::optional<PlacedProduct> place_product(Context& context, const ops::Matmul& op, const KernelRequest& request,
+                                           const Epilogue* epilogue) {
+  if (!storage_refusal(context, request.precision).empty()) return std::nullopt;
+  if (!op.transpose_a()) {
+    const std::optional<LinearMap> map = linear_map(context, op, request, epilogue);
+    return map ? placed(context, op, request, *map) : std::nullopt;
+  }
+  const auto factors = op.transpose_b() ? std::nullopt : factors_of_gradient(request);
+  return factors ? placed(context, request, *factors, epilogue) : std::nullopt;
+}
 
 bool multiplies_patches(Context& context, const Shape& src, const Shape& weights, Precision precision) {
   const std::int64_t values = weights.elements() / weights[0];

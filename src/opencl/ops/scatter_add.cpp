@@ -15,6 +15,7 @@ namespace {
 /// src (outer, length, inner, width) by indices (outer, length, inner) → dst (outer, rows, inner, width).
 struct Scatter {
   std::int64_t outer, length, inner, width, rows, padding;
+  bool has_base = false;  // input 2 is added to the sums
   [[nodiscard]] std::int64_t count() const { return outer * length * inner; }
   [[nodiscard]] std::int64_t lines() const { return outer * rows * inner; }
 };
@@ -50,15 +51,25 @@ PreparedKernel prepare(Context& context, const Scatter& s, const KernelRequest& 
                 "{}: {} indices into {} rows exceed the 2^30 and 2^31 - 1 of the kernel", request.op->name(), s.count(),
                 s.lines());
   const auto padding = static_cast<std::int32_t>(s.padding);
-  // More columns an item where a line has enough of them: an item without words only writes zeros.
+  // More columns an item where a line has enough of them: an item without words has little to do.
   const std::int64_t columns = s.width >= 512 ? 4 : 1;
-  const PendingProgram program = context.program("ops/scatter_add.cl", {fmt::format("COLUMNS={}", columns)});
+  std::vector<std::string> definitions{fmt::format("COLUMNS={}", columns)};
+  std::vector<Argument> base;
+  if (s.has_base) {
+    definitions.emplace_back("HAS_BASE");
+    base.emplace_back(input(ops::ScatterAdd::kBase));
+  }
+  const auto with_base = [&base](std::vector<Argument> arguments) {
+    arguments.insert(arguments.end(), base.begin(), base.end());
+    return arguments;
+  };
+  const PendingProgram program = context.program("ops/scatter_add.cl", definitions);
   std::vector<StagedKernel::AnyStage> stages;
   constexpr std::int64_t kFew = 128;
   if (s.length <= kFew) {
     stages.emplace_back(by_line(context, program, "scatter_elements", s.width, s.lines(),
-                                {input(0), input(1), output(0), as_uint(s.length), as_uint(s.inner), as_uint(s.rows),
-                                 as_uint(s.width), padding, as_uint(s.lines())}));
+                                with_base({input(0), input(1), output(0), as_uint(s.length), as_uint(s.inner),
+                                           as_uint(s.rows), as_uint(s.width), padding, as_uint(s.lines())})));
     return prepared(request, std::make_unique<StagedKernel>(context, "scatter_add by element", std::move(stages)));
   }
   const std::size_t group = std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group));
@@ -75,14 +86,17 @@ PreparedKernel prepare(Context& context, const Scatter& s, const KernelRequest& 
   stages.emplace_back(by_line(context, program, "scatter_begins", s.lines() + 1, 1,
                               {words, begins, as_uint(padded), as_uint(s.lines())}));
   stages.emplace_back(by_line(context, program, "scatter_lines", (s.width + columns - 1) / columns, s.lines(),
-                              {input(0), words, begins, output(0), as_uint(s.width), as_uint(s.lines())}));
+                              with_base({input(0), words, begins, output(0), as_uint(s.width), as_uint(s.lines())})));
   return prepared(request, std::make_unique<StagedKernel>(context, "scatter_add by sorted indices", std::move(stages),
                                                           words_bytes + begins_bytes));
 }
 
 PreparedKernel prepare_scatter_add(Context& context, const ops::ScatterAdd& op, const KernelRequest& request) {
   const std::int64_t width = request.outputs[0].shape.elements() / op.rows();
-  return prepare(context, {1, request.inputs[1].shape.elements(), 1, width, op.rows(), op.padding()}, request);
+  return prepare(context,
+                 {1, request.inputs[1].shape.elements(), 1, width, op.rows(), op.padding(),
+                  request.inputs.size() > ops::ScatterAdd::kBase},
+                 request);
 }
 
 PreparedKernel prepare_scatter_add_along(Context& context, const ops::ScatterAddAlong& op,

@@ -207,7 +207,10 @@ void check_chosen(const std::vector<Input>& inputs, const Build& build, double t
       const std::vector<Tensor> results =
           run(std::make_shared<OfferingDevice>(device, taken, false), inputs, build, {.precision = precision});
       std::set<std::string> families;  // without tiles
-      for (const std::string& name : taken) families.insert(name.substr(0, name.find(' ')));
+      for (const std::string& name : taken) {
+        const std::string family = name.substr(0, name.find(' '));
+        families.insert(family == "products" ? "matmul" : family);  // of several matrix multiplications
+      }
       const bool has_tokens = opencl::tma_gemm().device_refusal(context_of(device), precision).empty();
       CHECK(families == (has_tokens ? kernels : std::set<std::string>{}));
       for (std::size_t i = 0; i < results.size(); ++i) {
@@ -239,6 +242,34 @@ TEST_CASE("tokens: linear maps and their gradients", "[opencl][tokens]") {
                    return results;
                  },
                  0.03, {"matmul", "pointwise", "reduce_sum"});
+  }
+}
+
+TEST_CASE("tokens: tensors that are added to a product", "[opencl][tokens]") {
+  // One work for each work-group, several, and tiles that are cut; rests of tiles. One operand is columns of a wider
+  // one.
+  struct Sizes {
+    std::int64_t tokens, in, out;
+  };
+  for (const Sizes& s : {Sizes{2050, 768, 776}, Sizes{9000, 520, 776}, Sizes{520, 8192, 264}}) {
+    for (std::size_t operands = 1; operands <= 4; ++operands) {
+      INFO(s.tokens << " tokens, " << operands << " operands");
+      std::vector<Input> inputs{{normal({s.tokens, s.in}, 1)}, {normal({s.out, s.in}, 2, 0.05)}, {normal({s.out}, 3)}};
+      for (std::size_t i = 0; i < operands; ++i) {
+        const Shape shape = i == 1 ? Shape{2 * s.out, s.in} : Shape{s.tokens, s.out};
+        inputs.push_back({normal(shape, static_cast<std::uint32_t>(4 + i), i == 1 ? 0.05 : 2)});
+      }
+      check_chosen(inputs,
+                   [&](const std::vector<Value>& x) {
+                     Value y = matmul(x[0], x[1], false, true) + x[2];
+                     for (std::size_t i = 3; i < x.size(); ++i) {
+                       const Value more = i == 4 ? slice(matmul(x[0], x[i], false, true), 1, s.out, 2 * s.out) : x[i];
+                       y = i % 2 == 0 ? y * more : y + more;
+                     }
+                     return std::vector{y};
+                   },
+                   0.02, {"matmul"});
+    }
   }
 }
 

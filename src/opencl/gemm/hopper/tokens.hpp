@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "concord/opencl/formula/epilogue.hpp"
@@ -22,7 +23,8 @@ struct TokensFactor {
 
 /// C(r, q) = Σ_k A(r, k)·B(q, k). The result lies in rows, in 16-bit numbers or fp32, `pitch` of them apart. The
 /// epilogue of a result in 16 bits is a block_epilogue for the layout of tokens, of fp32 a gemm_epilogue with r as m
-/// and q as n; it is empty for none.
+/// and q as n; it is empty for none. `appended` (block_appended) gives a second result that lies as the first, which is
+/// in 16-bit numbers; it is empty for none.
 struct TokensProduct {
   std::int64_t rows = 0, columns = 0, k = 0;
   TokensFactor left = {}, right = {};
@@ -31,6 +33,8 @@ struct TokensProduct {
   bool is_fp32 = false;
   Precision precision = Precision::bf16;
   EpilogueText epilogue = {};
+  BufferArgument second_result = {};
+  EpilogueText appended = {};
 };
 
 /// The tile of 64·blocks rows by `columns` columns, the number of work-groups, and how many tiles are cut along k.
@@ -38,14 +42,18 @@ struct TokensPlan {
   std::int64_t blocks, columns, groups, cut;
   double seconds;  // expected
 };
-/// The plan with the least expected time on so many compute units.
-[[nodiscard]] TokensPlan tokens_plan(const TokensProduct& product, std::int64_t units);
+/// The plan for so many products of these sizes together that has the least expected time on so many compute units.
+[[nodiscard]] TokensPlan tokens_plan(const TokensProduct& product, std::int64_t units, std::int64_t members = 1);
+
+/// The tiles of a product.
+[[nodiscard]] std::int64_t tiles_of(const TokensProduct& product, const TokensPlan& plan);
 
 /// Why the copy engine or the kernel does not take the product on this device; empty where they do. May run a check on
 /// the device.
 [[nodiscard]] std::string_view tokens_product_refusal(Context& context, const TokensProduct& product);
-/// The kernel, whose name begins with `label`.
-[[nodiscard]] std::unique_ptr<Kernel> prepare_tokens_product(Context& context, const TokensProduct& product,
-                                                             std::string_view label);
+/// The kernel of products that differ in nothing but their memories, whose name begins with `label`. The epilogue of
+/// the first is that of all.
+[[nodiscard]] std::unique_ptr<Kernel> prepare_tokens_products(Context& context, std::span<const TokensProduct> members,
+                                                              std::string_view label);
 
 }  // namespace concord::opencl

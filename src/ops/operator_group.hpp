@@ -1,8 +1,9 @@
-// SumGroup: several sums as one operator. Made by compile/group_sums where the device groups them, never by users.
+// OperatorGroup: several operators as one. Made by compile where the device groups them, never by users.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,15 +12,17 @@
 namespace concord::ops {
 
 /// Inputs and outputs: those of the members, in order.
-class SumGroup final : public Operator {
+class OperatorGroup final : public Operator {
  public:
-  /// A Reduce, or one with an epilogue or a prologue.
+  /// An operator of one output.
   struct Member {
     std::shared_ptr<const Operator> op;
     std::size_t inputs;
   };
-  explicit SumGroup(std::vector<Member> members);
+  /// `label` says what the members are.
+  OperatorGroup(std::vector<Member> members, std::string_view label);
   [[nodiscard]] std::string_view name() const override { return label_; }
+  [[nodiscard]] const std::vector<Member>& members() const { return members_; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
 

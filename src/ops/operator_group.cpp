@@ -1,5 +1,5 @@
-// SumGroup: the rules of its members, one behind the other.
-#include "concord/ops/sum_group.hpp"
+// OperatorGroup: the rules of its members, one behind the other.
+#include "concord/ops/operator_group.hpp"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 
 namespace concord::ops {
 
-SumGroup::SumGroup(std::vector<Member> members)
-    : members_(std::move(members)), label_(fmt::format("reduce_sum of {}", members_.size())) {}
+OperatorGroup::OperatorGroup(std::vector<Member> members, std::string_view label)
+    : members_(std::move(members)), label_(fmt::format("{} of {}", label, members_.size())) {}
 
-std::vector<TensorSpec> SumGroup::infer(std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> OperatorGroup::infer(std::span<const TensorSpec> inputs) const {
   std::size_t all = 0;
   for (const Member& member : members_) all += member.inputs;
   expect_inputs(name(), inputs, all);
@@ -23,7 +23,7 @@ std::vector<TensorSpec> SumGroup::infer(std::span<const TensorSpec> inputs) cons
   return outputs;
 }
 
-Cost SumGroup::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {
+Cost OperatorGroup::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {
   Cost total;
   std::size_t first = 0;
   for (std::size_t m = 0; m < members_.size(); ++m) {

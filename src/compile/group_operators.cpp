@@ -1,21 +1,18 @@
-// Grouping of sums: many take less time than their launch.
-#include <fmt/format.h>
-
+// Groups of operators in one launch: sums that take less time than their launch, products too small for the device.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "concord/compile/lowered.hpp"
-#include "concord/ops/sum_group.hpp"
+#include "concord/compile/rearranged.hpp"
 
 namespace concord {
 namespace {
 
-class SumGroups {
+class OperatorGroups {
  public:
-  SumGroups(Lowered& program, Device& device, Precision precision, std::size_t most_apart)
+  OperatorGroups(Lowered& program, Device& device, Precision precision, std::size_t most_apart)
       : program_(program), device_(device), precision_(precision), most_apart_(most_apart) {}
 
   void run() {
@@ -45,8 +42,9 @@ class SumGroups {
   }
 
  private:
-  /// Sums of one kind that wait for more.
+  /// Operators of one kind that wait for more.
   struct Group {
+    std::string label;
     std::vector<std::size_t> members, views;  // nodes; aliases of the members' results
     std::set<ValueId> read, results;
     std::size_t held = 0;  // bytes of what they read
@@ -58,16 +56,21 @@ class SumGroups {
     return request;
   }
 
-  [[nodiscard]] std::optional<SumKind> kind_of(const LoweredNode& node) const {
+  [[nodiscard]] std::optional<GroupKind> kind_of(const LoweredNode& node) const {
     if (node.kernel == nullptr || !node.op || node.invariant || node.outputs.size() != 1) return {};
-    if (program_.value(node.outputs[0]).layout != nullptr) return {};
-    return device_.sum_kind(request_of(node));
+    std::optional<GroupKind> kind = device_.group_kind(request_of(node));
+    if (!kind || !same_layout(kind->result, program_.value(node.outputs[0]).layout)) return {};
+    // Gradients have the same bits with several ranks as accumulated on one device, where the backward pass has other
+    // nodes.
+    return kind->is_exact || node.pass == Pass::forward ? std::move(kind) : std::nullopt;
   }
 
-  void add(std::size_t n, const SumKind& kind) {
+  void add(std::size_t n, const GroupKind& kind) {
     Group& group = open_[kind.name];
-    if (group.held > kind.awaited || (!group.members.empty() && n - group.members.front() > most_apart_)) close(group);
+    const bool is_full = group.held > kind.awaited || group.members.size() >= kind.most;
+    if (is_full || (!group.members.empty() && n - group.members.front() > most_apart_)) close(group);
     const LoweredNode& node = program_.nodes[n];
+    group.label = kind.label;
     group.members.push_back(n);
     group.results.insert(node.outputs[0]);
     for (const ValueId id : node.inputs) {
@@ -77,29 +80,18 @@ class SumGroups {
 
   /// Makes one node of the members where the last of them stood, in front of the views of their results.
   void close(Group& group) {
-    if (group.members.size() > 1) {
-      const std::size_t last = group.members.back();
-      std::vector<KernelRequest> requests;
-      std::vector<ops::SumGroup::Member> members;
-      LoweredNode merged = program_.nodes[last];
-      merged.inputs.clear();
-      merged.outputs.clear();
-      for (const std::size_t n : group.members) {
-        const LoweredNode& node = program_.nodes[n];
-        requests.push_back(request_of(node));
-        members.push_back({node.op, node.inputs.size()});
-        merged.inputs.insert(merged.inputs.end(), node.inputs.begin(), node.inputs.end());
-        merged.outputs.push_back(node.outputs[0]);
-      }
-      merged.op = std::make_shared<const ops::SumGroup>(std::move(members));
-      merged.kernel = device_.prepare_sums(requests);
-      merged.name = fmt::format("{} … {}", program_.nodes[group.members.front()].name, merged.name);
-      gone_.insert(group.members.begin(), group.members.end() - 1);
-      gone_.insert(group.views.begin(), group.views.end());
-      for (const std::size_t n : group.views) behind_[last].push_back(program_.nodes[n]);
-      program_.nodes[last] = std::move(merged);
-    }
-    group = {};
+    const Group closed = std::exchange(group, {});
+    if (closed.members.size() < 2) return;
+    const std::size_t last = closed.members.back();
+    std::vector<KernelRequest> requests;
+    for (const std::size_t n : closed.members) requests.push_back(request_of(program_.nodes[n]));
+    LoweredNode merged = merged_node(program_, closed.members, closed.label);
+    merged.kernel = device_.prepare_group(requests);
+    if (merged.kernel == nullptr) return;
+    gone_.insert(closed.members.begin(), closed.members.end() - 1);
+    gone_.insert(closed.views.begin(), closed.views.end());
+    for (const std::size_t n : closed.views) behind_[last].push_back(program_.nodes[n]);
+    program_.nodes[last] = std::move(merged);
   }
 
   Lowered& program_;
@@ -113,8 +105,8 @@ class SumGroups {
 
 }  // namespace
 
-void group_sums(Lowered& program, Device& device, Precision precision, std::size_t most_apart) {
-  SumGroups(program, device, precision, most_apart).run();
+void group_operators(Lowered& program, Device& device, Precision precision, std::size_t most_apart) {
+  OperatorGroups(program, device, precision, most_apart).run();
 }
 
 }  // namespace concord

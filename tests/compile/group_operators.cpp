@@ -1,23 +1,23 @@
-// group_sums(): which sums become one launch, and where it stands.
+// group_operators(): which operators become one launch, and where it stands.
 #include <algorithm>
 
 #include "compile/layout_test.hpp"
 #include "concord/ops/matmul.hpp"
+#include "concord/ops/operator_group.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/reduce.hpp"
-#include "concord/ops/sum_group.hpp"
 
 namespace concord::test {
 namespace {
 
 Lowered grouped_sums(const Graph& graph, std::span<const Value> outputs, FakeDevice& device,
                      std::size_t most_apart = SIZE_MAX) {
-  device.groups_sums = true;
+  device.groups_operators = true;
   Lowered program = lower(graph, outputs, false);
   fuse(program, device);
   choose_layouts(program, device);
   find_invariants(program);
-  group_sums(program, device, Precision::fp32, most_apart);
+  group_operators(program, device, Precision::fp32, most_apart);
   CHECK(in_order(program));
   check_layouts(program);
   return program;
@@ -33,7 +33,7 @@ TEST_CASE("sums that nothing waits for are one launch where the last of them sto
   FakeDevice device;
   const Lowered program = grouped_sums(graph, std::vector{a, b, c}, device);
   CHECK(operators_of(program) == Names{"matmul", "relu", "reduce_sum of 3"});
-  CHECK(device.sum_groups == std::vector<std::size_t>{3});
+  CHECK(device.operator_groups == std::vector<std::size_t>{3});
   const LoweredNode& node = program.nodes.back();
   CHECK(names_of(program, node.outputs) == Names{"a", "b", "c"});
   REQUIRE(node.op);
@@ -71,7 +71,7 @@ TEST_CASE("little memory waits for the last of the sums", "[compile]") {
   }
   FakeDevice device;
   const Lowered program = grouped_sums(graph, sums, device);
-  CHECK(device.sum_groups == std::vector<std::size_t>{2, 2});
+  CHECK(device.operator_groups == std::vector<std::size_t>{2, 2});
   CHECK(program.nodes.size() == 6);
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("sums of two kinds are two launches, which do not wait for each other"
   FakeDevice device;
   const Lowered program = grouped_sums(graph, std::vector{a, large, b, larger, c}, device);
   CHECK(operators_of(program) == Names{"reduce_max", "matmul", "add", "matmul", "reduce_max", "reduce_sum of 3"});
-  CHECK(device.sum_groups == std::vector<std::size_t>{3});
+  CHECK(device.operator_groups == std::vector<std::size_t>{3});
 }
 
 TEST_CASE("sums wait only for others that are near, where that is asked for", "[compile]") {
@@ -112,6 +112,49 @@ TEST_CASE("a sum of several inputs counts each of them once", "[compile]") {
   const LoweredNode& node = program.nodes.back();
   CHECK(names_of(program, node.inputs) == Names{"x", "y", "x"});
   CHECK(node.op->infer(program.specs(node.inputs)) == program.specs(node.outputs));
+}
+
+TEST_CASE("a group has at most so many members, and none where a launch each is faster", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix);
+  std::vector<Value> sums;
+  for (int i = 0; i < 5; ++i) sums.push_back(sum(x + static_cast<float>(i), {0}, true));
+  FakeDevice device;
+  device.group.most = 2;
+  CHECK(operators_of(grouped_sums(graph, sums, device)).size() == 5 + 3);
+  CHECK(device.operator_groups == std::vector<std::size_t>{2, 2});
+  FakeDevice refusing;
+  refusing.refuses_groups = true;
+  CHECK(operators_of(grouped_sums(graph, sums, refusing)).size() == 5 + 5);
+  CHECK(refusing.operator_groups == std::vector<std::size_t>{5});
+}
+
+TEST_CASE("results of a group lie as those of single kernels, or there is none", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix);
+  FakeDevice device;
+  device.group.result = named_layout("blocked");
+  const Lowered program =
+      grouped_sums(graph, std::vector{named(sum(x, {0}, true), "a"), named(sum(x, {1}, true), "b")}, device);
+  CHECK(operators_of(program) == Names{"reduce_sum", "reduce_sum"});
+}
+
+TEST_CASE("operators whose bits a group changes are grouped in the forward pass alone", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix);
+  std::vector<Value> sums{named(sum(x, {0}, true), "a"), named(sum(x, {1}, true), "b")};
+  {
+    const PassScope pass(graph, Pass::gradient);
+    sums.push_back(named(sum(x + 1.0F, {0}, true), "c"));
+    sums.push_back(named(sum(x + 1.0F, {1}, true), "d"));
+  }
+  FakeDevice exact;
+  grouped_sums(graph, sums, exact);
+  CHECK(exact.operator_groups == std::vector<std::size_t>{4});
+  FakeDevice inexact;
+  inexact.group.is_exact = false;
+  grouped_sums(graph, sums, inexact);
+  CHECK(inexact.operator_groups == std::vector<std::size_t>{2});
 }
 
 }  // namespace concord::test
