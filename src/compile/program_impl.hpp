@@ -18,7 +18,7 @@ namespace concord {
 /// The first passes, as the options want them.
 [[nodiscard]] Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device& device,
                                      const CompileOptions& options);
-/// The passes that make few launches of many, after choose_layouts: find_invariants, append_formulas, group_reorders
+/// The passes that make few launches of many, after choose_layouts: find_invariants, group_reorders, append_formulas
 /// and group_operators.
 void group_launches(Lowered& program, Device& device, const Section& section, const CompileOptions& options);
 /// What these options want of a graph.

@@ -12,10 +12,7 @@ namespace {
 
 Lowered appended(const Graph& graph, std::span<const Value> outputs, FakeDevice& device) {
   device.appends = true;
-  Lowered program = lower(graph, outputs, false);
-  fuse(program, device);
-  choose_layouts(program, device);
-  find_invariants(program);
+  Lowered program = with_invariants(graph, outputs, device);
   append_formulas(program, device, Precision::fp32);
   CHECK(in_order(program));
   check_layouts(program);

@@ -13,10 +13,7 @@ namespace {
 Lowered grouped_sums(const Graph& graph, std::span<const Value> outputs, FakeDevice& device,
                      std::size_t most_apart = SIZE_MAX) {
   device.groups_operators = true;
-  Lowered program = lower(graph, outputs, false);
-  fuse(program, device);
-  choose_layouts(program, device);
-  find_invariants(program);
+  Lowered program = with_invariants(graph, outputs, device);
   group_operators(program, device, Precision::fp32, most_apart);
   CHECK(in_order(program));
   check_layouts(program);

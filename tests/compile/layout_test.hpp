@@ -19,6 +19,15 @@ inline Lowered laid_out(const Graph& graph, std::span<const Value> outputs, Fake
   return program;
 }
 
+/// What the passes get that make few launches of many.
+inline Lowered with_invariants(const Graph& graph, std::span<const Value> outputs, FakeDevice& device) {
+  Lowered program = lower(graph, outputs, false);
+  fuse(program, device);
+  choose_layouts(program, device);
+  find_invariants(program);
+  return program;
+}
+
 /// Every kernel reads and leaves the layouts it was prepared for.
 inline void check_layouts(const Lowered& program) {
   for (const LoweredNode& node : program.nodes) {

@@ -1,5 +1,5 @@
-// The functions for results of 16 bits, within their bounds. On NVIDIA's GPUs, whose instructions they are, tokens.cpp
-// runs them.
+// The functions for results of 16 bits, within their bounds. On NVIDIA's GPUs, whose instructions they are,
+// ops/joined_products.cpp runs them.
 #include "shared/short_math.h"
 
 #include <cmath>
