@@ -67,12 +67,12 @@ struct PreparedKernel {
 
 /// Of operators that one launch computes (Device::prepare_group).
 struct GroupKind {
-  std::string name;         // the same for all that go together
-  std::string label;        // what they are, for the names of groups: "reduce_sum"
-  std::size_t awaited = 0;  // no more join those that read more than so many bytes
+  std::string name;             // the same for all that go together
+  std::string label;            // what they are, for the names of groups: "reduce_sum"
+  std::size_t awaited = 0;      // no more join those that read more than so many bytes
   std::size_t most = SIZE_MAX;  // members
-  bool is_exact = true;     // results have the bits of those of single kernels
-  Layout result = nullptr;  // of the result of each
+  bool is_exact = true;         // results have the bits of those of single kernels
+  Layout result = nullptr;      // of the result of each
 };
 
 }  // namespace concord
