@@ -1,7 +1,7 @@
 // Weights of convolutions as the copy engine takes them (src/opencl/conv/filters.hpp): blocks of 8 numbers of 16 bits in the
 // order (phase, line, tap, number), zeros behind the numbers of a tap. A launch packs the weights of several convolutions.
 // A work-group works for one of them, on LINES lines of BLOCKS blocks. The host puts in front:
-//   FILTER_OPERANDS  weights and packed weights of every member
+//   FILTER_MEMORIES  weights and packed weights of every member
 //   FILTER_NUMBERS   their offsets, sizes and strides, and the number of the first group behind each member
 //   FILTER_MEMBER    declares those of the group's member: from and to; the number of its first group, `begin`; lines,
 //                    line_stride; numbers of a tap, of which `run` are neighbours and runs are run_stride apart; blocks of a
@@ -19,7 +19,8 @@
 #define PITCH (WIDE / 2 + 1)  // pairs of numbers of a tap of a line: neighbours meet different banks
 #define STAGED (LINES * WIDE / THREADS)  // numbers of a tap that an item stages
 
-typedef struct { FILTER_NUMBERS(NUMBER_MEMBER) } filter_numbers;
+#define ALL_FILTER_NUMBERS(NUMBER) FILTER_NUMBERS(NUMBER) TABLE_NUMBER(NUMBER, slots)
+typedef struct { ALL_FILTER_NUMBERS(NUMBER_MEMBER) } filter_numbers;
 
 // The taps of the group's numbers into local memory, as halves. Neighbouring items read neighbours: taps of a number, then
 // those of the next number or line, whichever is nearer. An item reads STAGED·taps_at_once at once. Constant numbers of
@@ -47,8 +48,10 @@ static inline __attribute__((always_inline)) void stage(__local ushort *halves, 
         numbers_of_tap - 1 - first_number)
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void filters_pack(
-    FILTER_OPERANDS, __global const uint4 *restrict slots, const filter_numbers numbers) {
-  FILTER_NUMBERS(NUMBER_CONSTANT)
+    MEMORY_PARAMETERS(FILTER_MEMORIES) TABLE_PARAMETER(const uint4 *restrict, slots) const filter_numbers numbers) {
+  ALL_FILTER_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(FILTER_MEMORIES)
+  DECLARE_TABLE(const uint4 *restrict, slots)
   __local uint tile[LINES * MOST_TAPS * PITCH];
   const uint group = (uint)get_group_id(0), t = (uint)get_local_id(0);
   FILTER_MEMBER

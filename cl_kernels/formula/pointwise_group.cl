@@ -1,7 +1,7 @@
 // PointwiseGroup: the same expressions over several sets of tensors, each of its own size, in one launch. A work-group works
 // for one member, on PER_ITEM * local size neighbouring elements. The host puts in front:
 //   INPUTS              number of the expressions' operands
-//   GROUP_OPERANDS      operands and results of every member
+//   GROUP_MEMORIES      operands and results of every member
 //   GROUP_NUMBERS       their offsets, the size of every member, and the number of the first group behind it
 //   GROUP_POINTERS      declares the operands and results of the group's member as pointers, its size `n`, and the number of
 //                       its first group `begin`
@@ -12,8 +12,9 @@
 
 typedef struct { GROUP_NUMBERS(NUMBER_MEMBER) } group_numbers;
 
-__kernel void pointwise_group(GROUP_OPERANDS, const group_numbers numbers) {
+__kernel void pointwise_group(MEMORY_PARAMETERS(GROUP_MEMORIES) const group_numbers numbers) {
   GROUP_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(GROUP_MEMORIES)
   const uint group = (uint)get_group_id(0), step = (uint)get_local_size(0);
   GROUP_POINTERS
   const uint first = (group - begin) * step * PER_ITEM + (uint)get_local_id(0);

@@ -5,8 +5,9 @@
 
 typedef struct { GROUP_NUMBERS(NUMBER_MEMBER) } group_numbers;
 
-__kernel void pointwise_group(GROUP_OPERANDS, const group_numbers numbers) {
+__kernel void pointwise_group(MEMORY_PARAMETERS(GROUP_MEMORIES) const group_numbers numbers) {
   GROUP_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(GROUP_MEMORIES)
   const uint group = (uint)get_group_id(0);
   GROUP_POINTERS
   const uint first = (group - begin) * CHUNK, end = min(first + CHUNK, n);

@@ -13,9 +13,11 @@ typedef struct { COMBINE_NUMBERS(NUMBER_MEMBER) } combine_numbers;
 #include "shared/epilogue_block.h"
 
 // A work-item owns a block of 8 values of m. The parts lie as (part, n, m).
-__kernel void gemm_combine_blocks(__global const float4 *restrict partial, __global uint4 *c,
+#define COMBINE_MEMORIES(MEMORY) MEMORY(const float4 *restrict, partial) MEMORY(uint4 *, c)
+__kernel void gemm_combine_blocks(MEMORY_PARAMETERS(COMBINE_MEMORIES)
                                   const combine_numbers numbers EPILOGUE_PARAMETERS) {
   COMBINE_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(COMBINE_MEMORIES)
   const uint blocks = m_size / BLOCK_CHANNELS, i = (uint)get_global_id(0), n = i / blocks;
   if (n >= n_size) return;
   const ulong part_size = (ulong)m_size * n_size / 4;
@@ -33,9 +35,11 @@ __kernel void gemm_combine_blocks(__global const float4 *restrict partial, __glo
   c[c_offset + at] = block_of(values);
 }
 #else
-__kernel void gemm_combine_parts(__global const float *restrict partial, __global float *c,
+#define COMBINE_MEMORIES(MEMORY) MEMORY(const float *restrict, partial) MEMORY(float *, c)
+__kernel void gemm_combine_parts(MEMORY_PARAMETERS(COMBINE_MEMORIES)
                                  const combine_numbers numbers EPILOGUE_PARAMETERS) {
   COMBINE_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(COMBINE_MEMORIES)
   const uint n = (uint)get_global_id(0), m = (uint)get_global_id(1), batch = (uint)get_global_id(2);
   if (n >= n_size) return;
   const ulong part_size = (ulong)batches * m_size * n_size;

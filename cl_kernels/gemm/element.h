@@ -5,8 +5,11 @@
 #define CONCORD_GEMM_ELEMENT_H
 
 #ifdef B_PATCH
-#define TABLE_OPERANDS , __global const int2 *restrict taps, __global const int2 *restrict places
-#define TABLE_NUMBERS(NUMBER) DIVISOR_NUMBERS(NUMBER, place_block) NUMBER(int, place_plane)
+#define TABLE_PARAMETERS TABLE_PARAMETER(const int2 *restrict, taps) TABLE_PARAMETER(const int2 *restrict, places)
+#define DECLARE_TABLES DECLARE_TABLE(const int2 *restrict, taps) DECLARE_TABLE(const int2 *restrict, places)
+#define TABLE_NUMBERS(NUMBER)                                \
+  TABLE_NUMBER(NUMBER, taps) TABLE_NUMBER(NUMBER, places)    \
+  DIVISOR_NUMBERS(NUMBER, place_block) NUMBER(int, place_plane)
 static inline int2 place_of(uint i, __global const int2 *restrict places, DIVISOR(place_block), int place_plane) {
   const uint outer = DIVIDE(i, place_block);
   const int2 place = places[i - outer * place_block];
@@ -23,7 +26,8 @@ static inline float element_of(__global const float *b, int2 tap, int2 place) {
 #define RIGHT_ELEMENT(k, n) element_of(b, taps[k], PLACE(n))
 #endif
 #else
-#define TABLE_OPERANDS
+#define TABLE_PARAMETERS
+#define DECLARE_TABLES
 #define TABLE_NUMBERS(NUMBER)
 #define RIGHT_ELEMENT(k, n) b[B_STEP_OF(k) + B_COLUMN_OF(n)]
 #endif

@@ -13,8 +13,9 @@
 typedef struct { GEMM_NUMBERS(NUMBER_MEMBER) } lanes_numbers;
 
 __kernel __attribute__((reqd_work_group_size(WARPS * LANES, 1, 1))) void gemm_lanes_multiply(
-    GEMM_OPERANDS, const lanes_numbers numbers EPILOGUE_PARAMETERS) {
+    MEMORY_PARAMETERS(GEMM_MEMORIES) const lanes_numbers numbers EPILOGUE_PARAMETERS) {
   GEMM_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(GEMM_MEMORIES)
   __local float exchange[WARPS * LANES * (LANES + 1)];
   const uint lane = (uint)get_local_id(0) % LANES, warp = (uint)get_local_id(0) / LANES, z = (uint)get_group_id(2);
   const uint blocks_m = (m_size + ROWS - 1) / ROWS, block = (uint)get_group_id(0) * WARPS + warp;

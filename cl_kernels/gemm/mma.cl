@@ -76,8 +76,10 @@
 typedef struct { MMA_NUMBERS(NUMBER_MEMBER) } mma_numbers;
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_multiply(
-    GEMM_OPERANDS TABLE_OPERANDS, const mma_numbers numbers EPILOGUE_PARAMETERS) {
+    MEMORY_PARAMETERS(GEMM_MEMORIES) TABLE_PARAMETERS const mma_numbers numbers EPILOGUE_PARAMETERS) {
   MMA_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(GEMM_MEMORIES)
+  DECLARE_TABLES
   __local uint4 tiles[STAGES * STAGE_FLOATS / 4] __attribute__((aligned(128)));
   const uint t = (uint)get_local_id(0), lane = t & 31, warp = t >> 5, z = (uint)get_group_id(2);
   const uint quad = lane & 3, row_of_lane = lane >> 2;

@@ -82,7 +82,7 @@ typedef INDEX index_t;
 #define C_ELEMENTS float
 #endif
 // A kernel's parameters are these, its own memories, and a struct of GEMM_NUMBERS and its own numbers.
-#define GEMM_OPERANDS __global const float *restrict a, __global const float *restrict b, __global C_ELEMENTS *c
+#define GEMM_MEMORIES(MEMORY) MEMORY(const float *restrict, a) MEMORY(const float *restrict, b) MEMORY(C_ELEMENTS *, c)
 
 // Where A(m, k) lies: A_ROW(m) + A_STEP(k).
 #if defined(A_PATCH)

@@ -9,8 +9,9 @@
 typedef struct { PANEL_NUMBERS(NUMBER_MEMBER) } panel_numbers;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply(
-    GEMM_OPERANDS, const panel_numbers numbers EPILOGUE_PARAMETERS) {
+    MEMORY_PARAMETERS(GEMM_MEMORIES) const panel_numbers numbers EPILOGUE_PARAMETERS) {
   PANEL_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(GEMM_MEMORIES)
   const uint n_begin = (uint)get_group_id(0) * (PANELS * COLUMNS), z = (uint)get_group_id(2);
   const uint m_begin = (uint)get_group_id(1) * m_part, m_end = min(m_size, m_begin + m_part);
   const uint part_number = z / batches, batch = z - part_number * batches;

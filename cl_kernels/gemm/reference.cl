@@ -5,8 +5,9 @@
 
 typedef struct { GEMM_NUMBERS(NUMBER_MEMBER) } reference_numbers;
 
-__kernel void gemm_reference_multiply(GEMM_OPERANDS, const reference_numbers numbers EPILOGUE_PARAMETERS) {
+__kernel void gemm_reference_multiply(MEMORY_PARAMETERS(GEMM_MEMORIES) const reference_numbers numbers EPILOGUE_PARAMETERS) {
   GEMM_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(GEMM_MEMORIES)
   const uint n = (uint)get_global_id(0), z = (uint)get_global_id(2);
 #ifdef ROW_STEP
   const uint m = m_size - 1 - (uint)get_global_id(1) * ROW_STEP;

@@ -18,15 +18,18 @@
 #define N_BLOCKS (TILE_N / 32)                                   // of 32 items
 
 #ifndef B_TABLES
-#define TABLE_OPERANDS
+#define TABLE_PARAMETERS
+#define DECLARE_TABLES
 #define TABLE_NUMBERS(NUMBER)
 #endif
 #define SLICED_NUMBERS(NUMBER) GEMM_NUMBERS(NUMBER) TABLE_NUMBERS(NUMBER)
 typedef struct { SLICED_NUMBERS(NUMBER_MEMBER) } sliced_numbers;
 
 __kernel __attribute__((reqd_work_group_size(SLICES * THREADS, 1, 1))) void gemm_sliced_multiply(
-    GEMM_OPERANDS TABLE_OPERANDS, const sliced_numbers numbers EPILOGUE_PARAMETERS) {
+    MEMORY_PARAMETERS(GEMM_MEMORIES) TABLE_PARAMETERS const sliced_numbers numbers EPILOGUE_PARAMETERS) {
   SLICED_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(GEMM_MEMORIES)
+  DECLARE_TABLES
   __local float4 memory[SLICES * 2 * TILE_VECTORS];
   const uint item = (uint)get_local_id(0), slice = item / THREADS, t = item % THREADS, z = (uint)get_group_id(2);
   const uint tiles_m = (m_size + TILE_M - 1) / TILE_M, group = (uint)get_group_id(0);

@@ -32,15 +32,18 @@
 #endif
 
 #ifndef B_TABLES
-#define TABLE_OPERANDS
+#define TABLE_PARAMETERS
+#define DECLARE_TABLES
 #define TABLE_NUMBERS(NUMBER)
 #endif
 #define TILED_NUMBERS(NUMBER) GEMM_NUMBERS(NUMBER) TABLE_NUMBERS(NUMBER)
 typedef struct { TILED_NUMBERS(NUMBER_MEMBER) } tiled_numbers;
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_multiply(
-    GEMM_OPERANDS TABLE_OPERANDS, const tiled_numbers numbers EPILOGUE_PARAMETERS) {
+    MEMORY_PARAMETERS(GEMM_MEMORIES) TABLE_PARAMETERS const tiled_numbers numbers EPILOGUE_PARAMETERS) {
   TILED_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(GEMM_MEMORIES)
+  DECLARE_TABLES
   __local float4 a_tiles[2][TILE_K * A_ROW_VECTORS];
   __local float4 b_tiles[2][TILE_K * B_ROW_VECTORS];
   const uint t = (uint)get_local_id(0), z = (uint)get_group_id(2);

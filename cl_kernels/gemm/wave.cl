@@ -106,8 +106,10 @@ typedef union {
 typedef struct { WAVE_NUMBERS(NUMBER_MEMBER) } wave_numbers;
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) WAVE_ATTRIBUTE void gemm_wave_multiply(
-    GEMM_OPERANDS TABLE_OPERANDS, const wave_numbers numbers EPILOGUE_PARAMETERS) {
+    MEMORY_PARAMETERS(GEMM_MEMORIES) TABLE_PARAMETERS const wave_numbers numbers EPILOGUE_PARAMETERS) {
   WAVE_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(GEMM_MEMORIES)
+  DECLARE_TABLES
   __local uint4 tiles[2 * TILE_CHUNKS];
 #ifdef EMULATED
   __local uint4 exchange[WAVES * EXCHANGE] __attribute__((aligned(32)));

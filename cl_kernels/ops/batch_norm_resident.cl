@@ -95,11 +95,14 @@ static inline __attribute__((always_inline)) float4 sum_of_joining(float4 own, _
   }
 
 #ifndef BACKWARD
+#define FORWARD_MEMORIES(MEMORY)                                                                               \
+  MEMORY(const uint4 *, src) MEMORY(const float *restrict, scale) MEMORY(const float *restrict, shift)         \
+  MEMORY(uint4 *, dst) MEMORY(float *restrict, means) MEMORY(float *restrict, variances) MEMORY(float4 *, sums) \
+  MEMORY(uint *, meeting)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_resident(
-    __global const uint4 *src, __global const float *restrict scale, __global const float *restrict shift,
-    __global uint4 *dst, __global float *restrict means, __global float *restrict variances, __global float4 *sums,
-    __global uint *meeting, const forward_resident numbers EPILOGUE_PARAMETERS) {
+    MEMORY_PARAMETERS(FORWARD_MEMORIES) const forward_resident numbers EPILOGUE_PARAMETERS) {
   FORWARD_RESIDENT(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(FORWARD_MEMORIES)
   __local uint4 kept[KEPT * UNROLL * THREADS];
   __local float4 scratch[MEETING_SCRATCH];
   __local float4 factors[WIDE];
@@ -168,12 +171,14 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_re
 }
 
 #else
+#define BACKWARD_MEMORIES(MEMORY)                                                                              \
+  MEMORY(const uint4 *, src) MEMORY(const uint4 *, diff_dst) MEMORY(const float *restrict, scale)              \
+  MEMORY(const float *restrict, means) MEMORY(const float *restrict, variances) MEMORY(uint4 *, diff_src)      \
+  MEMORY(float *restrict, diff_scale) MEMORY(float *restrict, diff_shift) MEMORY(float4 *, sums) MEMORY(uint *, meeting)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_resident_backward(
-    __global const uint4 *src, __global const uint4 *diff_dst, __global const float *restrict scale,
-    __global const float *restrict means, __global const float *restrict variances, __global uint4 *diff_src,
-    __global float *restrict diff_scale, __global float *restrict diff_shift, __global float4 *sums,
-    __global uint *meeting, const backward_resident numbers EPILOGUE_PARAMETERS) {
+    MEMORY_PARAMETERS(BACKWARD_MEMORIES) const backward_resident numbers EPILOGUE_PARAMETERS) {
   BACKWARD_RESIDENT(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(BACKWARD_MEMORIES)
   __local uint4 kept[KEPT * UNROLL * THREADS], kept_differences[KEPT * UNROLL * THREADS];
   __local float4 scratch[MEETING_SCRATCH];
   __local float4 factors[WIDE];

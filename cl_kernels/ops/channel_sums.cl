@@ -1,7 +1,7 @@
-// Sums by channel of images that lie channels-last, of several in one launch: of every part of an image's rows, then of the
-// parts. With JOINED, on NVIDIA GPUs, one launch does both: the group that is the last one to write sums of its channels
-// adds them up, in order. The host puts in front:
-//   SUM_OPERANDS    src and dst of every member
+// Sums by channel of images that lie channels-last, or of rows of floats (NUMBERS_F32), of several in one launch: of every
+// part of an image's rows, then of the parts. With JOINED, on NVIDIA GPUs, one launch does both: the group that is the last
+// one to write sums of its channels adds them up, in order. The host puts in front:
+//   SUM_MEMORIES    src and dst of every member
 //   SUM_NUMBERS     their offsets and sizes, and the number of the first group behind each member
 //   SUM_MEMBER      declares those of the group's member: src and dst; `member`, its number; SIZES and `parts`; `results`,
 //                   the channels that have a result (those behind them are padding); where its sums begin in `sums`, its
@@ -20,22 +20,37 @@
 __kernel void channel_sums_begin(__global uint *written, ulong written_offset) {
   written[written_offset + get_global_id(0)] = 0;
 }
-#define COUNTERS , __global uint *written
+#define CHANNEL_SUMS_MEMORIES(MEMORY) SUM_MEMORIES(MEMORY) MEMORY(float *, sums) MEMORY(uint *, written)
 #define CHANNEL_SUMS_NUMBERS(NUMBER) SUM_NUMBERS(NUMBER) NUMBER(ulong, sums_offset) NUMBER(ulong, written_offset)
 #else
-#define COUNTERS
+#define CHANNEL_SUMS_MEMORIES(MEMORY) SUM_MEMORIES(MEMORY) MEMORY(float *, sums)
 #define CHANNEL_SUMS_NUMBERS(NUMBER) SUM_NUMBERS(NUMBER) NUMBER(ulong, sums_offset)
 #endif
 typedef struct { CHANNEL_SUMS_NUMBERS(NUMBER_MEMBER) } channel_sums_numbers;
 
+// Words of 16 bytes of a block.
+#ifdef NUMBERS_F32
+#define WORDS 2
+#define READ_WORDS(values, words)                             \
+  EACH_WORD(w) {                                              \
+    (values)[4 * w] = as_float((words)[w].x);                 \
+    (values)[4 * w + 1] = as_float((words)[w].y);             \
+    (values)[4 * w + 2] = as_float((words)[w].z);             \
+    (values)[4 * w + 3] = as_float((words)[w].w);             \
+  }
+#else
+#define WORDS 1
+#define READ_WORDS(values, words) read_block(values, (words)[0]);
+#endif
+#define EACH_WORD(w) _Pragma("unroll") for (uint w = 0; w < WORDS; ++w)
 #define NO_PROLOGUE(values, at, image, channel)
 #define ADD_ROWS(PROLOGUE)                                                                               \
   TURNS {                                                                                                \
-    uint4 x[UNROLL];                                                                                     \
-    EACH_TURN(k) x[k] = src[AT(k)];                                                                      \
+    uint4 x[UNROLL][WORDS];                                                                              \
+    EACH_TURN(k) EACH_WORD(w) x[k][w] = src[AT(k) * WORDS + w];                                          \
     EACH_TURN(k) {                                                                                       \
       float values[BLOCK_CHANNELS];                                                                      \
-      read_block(values, x[k]);                                                                          \
+      READ_WORDS(values, x[k])                                                                           \
       PROLOGUE(values, AT(k), min(ROW(k), end - 1) / places, channel);                                   \
       const uint bits = IS_INSIDE(k) ? 0xffffffffu : 0; /* compilers move reads behind a condition */    \
       EACH_CHANNEL(e) sum[e] += as_float(as_uint(values[e]) & bits);                                     \
@@ -44,8 +59,9 @@ typedef struct { CHANNEL_SUMS_NUMBERS(NUMBER_MEMBER) } channel_sums_numbers;
 
 // sums (part, channel) of every member
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
-    SUM_OPERANDS, __global float *sums COUNTERS, const channel_sums_numbers numbers SUM_PARAMETERS) {
+    MEMORY_PARAMETERS(CHANNEL_SUMS_MEMORIES) const channel_sums_numbers numbers SUM_PARAMETERS) {
   CHANNEL_SUMS_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(CHANNEL_SUMS_MEMORIES)
   __local float scratch[SCRATCH(1) < 4 * THREADS ? 4 * THREADS : SCRATCH(1)];
   const uint group = (uint)get_group_id(0);
   SUM_MEMBER
@@ -104,8 +120,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
 #define WIDE 32
 #define HIGH (THREADS / WIDE)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums_join(
-    SUM_OPERANDS, __global const float *sums, const channel_sums_numbers numbers) {
+    MEMORY_PARAMETERS(CHANNEL_SUMS_MEMORIES) const channel_sums_numbers numbers) {
   CHANNEL_SUMS_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(CHANNEL_SUMS_MEMORIES)
   __local float scratch[THREADS];
   const uint group = (uint)get_group_id(0), item = (uint)get_local_id(0), first = item / WIDE;
   SUM_MEMBER

@@ -7,8 +7,9 @@
 // text in front gives
 //   SLOPE(x, c, place)  the gradient for logit x of class `place`; c is the class as a float
 //   SLOPE_OF_ROW        statements that read the operands of a row
-//   SLOPE_PARAMETERS    the memories
+//   SLOPE_MEMORIES      the memories, and SLOPE_NUMBERS their offsets
 #include "shared/lanes.h"
+#include "shared/numbers.h"
 #ifdef TOKENS
 #include "shared/channels_last.h"
 #ifdef PTX
@@ -20,10 +21,12 @@
 
 #ifdef WITH_GRADIENT
 #define READ_ONLY
-#define GRADIENT_PARAMETERS , __global LOGITS *gradient, ulong gradient_offset SLOPE_PARAMETERS
+#define GRADIENT_MEMORIES(MEMORY) MEMORY(LOGITS *, gradient) SLOPE_MEMORIES(MEMORY)
+#define GRADIENT_NUMBERS(NUMBER) NUMBER(ulong, gradient_offset) SLOPE_NUMBERS(NUMBER)
 #else
 #define READ_ONLY restrict
-#define GRADIENT_PARAMETERS
+#define GRADIENT_MEMORIES(MEMORY)
+#define GRADIENT_NUMBERS(NUMBER)
 #endif
 
 #ifdef CLASS_INDEX
@@ -97,11 +100,19 @@ static inline float larger_of(float a, float b) {
 #define ALWAYS(i) true
 #define IS_CLASS(i) (CLASS_OF(first, i) < classes)
 
+#define LOSS_MEMORIES(MEMORY)                                                                                          \
+  MEMORY(const LOGITS *READ_ONLY, logits) MEMORY(const target_t *restrict, target) MEMORY(float *restrict, loss)       \
+  MEMORY(float *restrict, maxima) MEMORY(float *restrict, sums) GRADIENT_MEMORIES(MEMORY)
+#define LOSS_NUMBERS(NUMBER)                                                                          \
+  NUMBER(ulong, logits_offset) NUMBER(ulong, target_offset) NUMBER(ulong, loss_offset)                \
+  NUMBER(ulong, maxima_offset) NUMBER(ulong, sums_offset) NUMBER(ulong, rows) NUMBER(uint, classes)   \
+  NUMBER(float, smoothing) GRADIENT_NUMBERS(NUMBER)
+typedef struct { LOSS_NUMBERS(NUMBER_MEMBER) } loss_numbers;
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void cross_entropy_forward(
-    __global const LOGITS *READ_ONLY logits, ulong logits_offset, __global const target_t *restrict target,
-    ulong target_offset, __global float *restrict loss, ulong loss_offset, __global float *restrict maxima,
-    ulong maxima_offset, __global float *restrict sums, ulong sums_offset, ulong rows, uint classes,
-    float smoothing GRADIENT_PARAMETERS) {
+    MEMORY_PARAMETERS(LOSS_MEMORIES) const loss_numbers numbers) {
+  LOSS_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(LOSS_MEMORIES)
   LANES_SCRATCH(float, scratch);
   LANES_SCRATCH(float2, pairs);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW, of_row = min(row, rows - 1);

@@ -1,6 +1,6 @@
 // Sums of several tensors in one launch, each with the bits of reduce_lanes (ops/reduce.cl) with the same lanes, unroll and
 // width. A work-group sums rows of one of them. The host puts in front:
-//   SUM_OPERANDS  src and dst of every member
+//   SUM_MEMORIES  src and dst of every member
 //   SUM_NUMBERS   their offsets and sizes, and the number of the first group behind each member
 //   SUM_MEMBER    declares those of the group's member: from and to; `member`, its number; its first group, `begin`; rows,
 //                 and values of a row (ops/reduce_lanes.h): length, inner, run (0 for none) and gap, in reads of `width`
@@ -29,8 +29,10 @@ typedef struct { SUM_NUMBERS(NUMBER_MEMBER) } sum_numbers;
   }                                                                                             \
   const type joined = WITH_LOW(values, low)
 
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void grouped_sums(SUM_OPERANDS, const sum_numbers numbers) {
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void grouped_sums(
+    MEMORY_PARAMETERS(SUM_MEMORIES) const sum_numbers numbers) {
   SUM_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(SUM_MEMORIES)
   __local float scratch[THREADS];
   const uint group = (uint)get_group_id(0), item = (uint)get_local_id(0);
   SUM_MEMBER

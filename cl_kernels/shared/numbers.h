@@ -8,7 +8,33 @@
 #ifndef CONCORD_NUMBERS_H
 #define CONCORD_NUMBERS_H
 
+// Its memories are listed so, too, and stand in front of the struct:
+//   #define SCALE_MEMORIES(MEMORY) MEMORY(const float *restrict, src) MEMORY(float *, dst)
+//   __kernel void scale(MEMORY_PARAMETERS(SCALE_MEMORIES) const scale_numbers numbers) {
+//     SCALE_NUMBERS(NUMBER_CONSTANT)
+//     DECLARE_MEMORIES(SCALE_MEMORIES)
+// With ONE_MEMORY the kernel has the first memory as its only one, and all offsets count from it
+// (src/opencl/launch/one_memory.hpp). FURTHER_PARAMETERS: those of a second list. A table of the kernel's own, which else has
+// no offset, then has one in bytes: TABLE_PARAMETER, TABLE_NUMBER in its place in the list, and DECLARE_TABLE.
 #define NUMBER_MEMBER(type, name) type name;
 #define NUMBER_CONSTANT(type, name) const type name = numbers.name;
+
+#define MEMORY_PARAMETER(pointer, name) __global pointer name,
+#define MEMORY_DECLARED(pointer, name) __global pointer name = (__global pointer)one_memory;
+#ifdef ONE_MEMORY
+#define MEMORY_PARAMETERS(LIST) __global uchar *one_memory,
+#define DECLARE_MEMORIES(LIST) LIST(MEMORY_DECLARED)
+#define FURTHER_PARAMETERS(LIST)
+#define TABLE_PARAMETER(pointer, name)
+#define TABLE_NUMBER(NUMBER, name) NUMBER(ulong, name##_offset)
+#define DECLARE_TABLE(pointer, name) __global pointer name = (__global pointer)(one_memory + name##_offset);
+#else
+#define MEMORY_PARAMETERS(LIST) LIST(MEMORY_PARAMETER)
+#define DECLARE_MEMORIES(LIST)
+#define FURTHER_PARAMETERS(LIST) LIST(MEMORY_PARAMETER)
+#define TABLE_PARAMETER(pointer, name) __global pointer name,
+#define TABLE_NUMBER(NUMBER, name)
+#define DECLARE_TABLE(pointer, name)
+#endif
 
 #endif

@@ -62,7 +62,7 @@ class OperatorGroups {
     if (!kind || !same_layout(kind->result, program_.value(node.outputs[0]).layout)) return {};
     // Gradients have the same bits with several ranks as accumulated on one device, where the backward pass has other
     // nodes.
-    return kind->is_exact || node.pass == Pass::forward ? std::move(kind) : std::nullopt;
+    return kind->keeps_bits || node.pass == Pass::forward ? std::move(kind) : std::nullopt;
   }
 
   void add(std::size_t n, const GroupKind& kind) {

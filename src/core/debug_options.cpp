@@ -14,9 +14,9 @@
 namespace concord {
 namespace {
 
-constexpr std::array<std::string_view, 25> kKeys{
+constexpr std::array<std::string_view, 26> kKeys{
     // which kernels compute
-    "batch_norm", "conv", "gemm", "kernels", "plan_as", "portable", "storage", "tuning",
+    "batch_norm", "conv", "gemm", "kernels", "memories", "plan_as", "portable", "storage", "tuning",
     // where sources are read from and written to, and who compiles them
     "build_processes", "kernel_dir", "source_dir",
     // what a device is held to

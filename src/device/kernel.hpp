@@ -71,7 +71,7 @@ struct GroupKind {
   std::string label;            // what they are, for the names of groups: "reduce_sum"
   std::size_t awaited = 0;      // no more join those that read more than so many bytes
   std::size_t most = SIZE_MAX;  // members
-  bool is_exact = true;         // results have the bits of those of single kernels
+  bool keeps_bits = true;       // results have the bits of those of single kernels
   Layout result = nullptr;      // of the result of each
 };
 

@@ -149,7 +149,7 @@ TEST_CASE("operators whose bits a group changes are grouped in the forward pass 
   grouped_sums(graph, sums, exact);
   CHECK(exact.operator_groups == std::vector<std::size_t>{4});
   FakeDevice inexact;
-  inexact.group.is_exact = false;
+  inexact.group.keeps_bits = false;
   grouped_sums(graph, sums, inexact);
   CHECK(inexact.operator_groups == std::vector<std::size_t>{2});
 }

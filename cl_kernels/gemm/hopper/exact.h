@@ -6,7 +6,8 @@
 #if RIGHT == MATRIX
 #define TABLE_FORMALS
 #else
-#define TABLE_FORMALS TABLE_OPERANDS, DIVISOR(place_block), int place_plane
+#define TABLE_FORMALS \
+  , __global const int2 *restrict taps, __global const int2 *restrict places, DIVISOR(place_block), int place_plane
 #endif
 
 // The sum of a part of k for C(m, n), one by one: an infinity splits into an infinity and NaN, so a sum with one is

@@ -21,6 +21,7 @@ static inline float reciprocal(float power) { return as_float(0x7f000000u - as_u
 // An operand's inverse scales and which of them a line has: its batch's, and of these one, or one for each line or
 // image.
 #define SCALE_OPERAND(name) __global const float *restrict name##_inverse
+#define SCALE_MEMORY(MEMORY, name) MEMORY(const float *restrict, name##_inverse)
 #define SCALE_NUMBERS(NUMBER, name) \
   NUMBER(ulong, name##_inverse_offset) NUMBER(uint, name##_batch_scales) NUMBER(uint, name##_scale_step)
 #define SCALE_INDEX(name, batch, line) ((batch)*name##_batch_scales + (line)*name##_scale_step)

@@ -14,6 +14,7 @@
 //               channel_tiles tiles), the patches gathered from an image with channels inside. IMAGE_TURNED: B_PATCH and
 //               B_ALONG_K: k are the places, rows (tap, channel in channel_tiles blocks of 64); the left operand has m
 //               inside.
+//   MEMBERS     products of the launch (gemm/hopper/tma_members.h); 1 where it is not said
 // With C_CHANNELS_LAST results leave in blocks of 8 values of m, C_IS_PARTIAL: as floats, (z, n, m).
 // Results of IMAGE_TURNED have their columns in the order (tap, channel); c's steps put them where they belong.
 #include "gemm/operands.h"
@@ -21,11 +22,17 @@
 #define MATRIX 0
 #define IMAGE 1
 #define IMAGE_TURNED 2
-#include "gemm/element.h"
 #include "gemm/hopper/scales.h"
 #include "shared/nvidia/tma.h"
 #include "shared/nvidia/units.h"
 #include "gemm/hopper/wgmma.h"
+#if PRECISION == SPLIT || PRECISION == SCALED
+#include "gemm/element.h"
+#else
+#define TABLE_PARAMETERS
+#define DECLARE_TABLES
+#define TABLE_NUMBERS(NUMBER)
+#endif
 
 #define MULTIPLIERS (WARPGROUPS * 128)
 #define THREADS (MULTIPLIERS + 32)
@@ -43,12 +50,13 @@
 #define LOCAL_BYTES (STAGES * STAGE_PLANES * (R_PLANE + Q_PLANE))
 #if PRECISION == SCALED
 #define STAGE_PLANES FP16_PLANES
-#define SCALE_OPERANDS , __global const Mixture *restrict mixture, SCALE_OPERAND(left), SCALE_OPERAND(right)
+#define SCALE_MEMORIES(MEMORY) \
+  MEMORY(const Mixture *restrict, mixture) SCALE_MEMORY(MEMORY, left) SCALE_MEMORY(MEMORY, right)
 #define ALL_SCALE_NUMBERS(NUMBER) \
   NUMBER(ulong, mixture_offset) SCALE_NUMBERS(NUMBER, left) SCALE_NUMBERS(NUMBER, right)
 #else
 #define STAGE_PLANES PLANES
-#define SCALE_OPERANDS
+#define SCALE_MEMORIES(MEMORY)
 #define ALL_SCALE_NUMBERS(NUMBER)
 #endif
 #define MAP_BYTES 128
@@ -59,21 +67,6 @@
 #ifdef C_CHANNELS_LAST
 #include "shared/channels_last.h"
 #include "shared/epilogue_block.h"
-// values[i] of lane j of four to values[j] of lane i.
-static inline void turn_quad(float values[4][2], uint quad) {
-#pragma unroll
-  for (uint mask = 1; mask < 4; mask *= 2) {
-    const bool is_high = (quad & mask) != 0;
-    EACH(i, 4) EACH(e, 2) {
-      if ((i & mask) != 0) continue;
-      const float sent = is_high ? values[i][e] : values[i | mask][e];
-      float got;
-      asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(got) : "f"(sent), "r"(mask));
-      values[i][e] = is_high ? got : values[i][e];
-      values[i | mask][e] = is_high ? values[i | mask][e] : got;
-    }
-  }
-}
 #else
 #define STAGED_PITCH 68  // 64 rows of a warpgroup; 2 columns further is 8 banks further
 #define STAGED_NUMBERS (WARPGROUPS * STAGED_Q * STAGED_PITCH)
@@ -87,16 +80,21 @@ static inline void turn_quad(float values[4][2], uint quad) {
 #include "gemm/hopper/exact.h"
 #endif
 
-#define TMA_NUMBERS(NUMBER)                                                                     \
-  GEMM_NUMBERS(NUMBER) NUMBER(ulong, maps_offset) NUMBER(uint, tiles_r) NUMBER(uint, tiles_k)   \
-  NUMBER(uint, part_tiles) NUMBER(uint, works) NUMBER(uint, channel_tiles) NUMBER(uint, images) \
-  ALL_SCALE_NUMBERS(NUMBER) TABLE_NUMBERS(NUMBER) JOIN_NUMBERS(NUMBER)
-typedef struct { TMA_NUMBERS(NUMBER_MEMBER) } tma_numbers;
+#define TMA_NUMBERS(NUMBER)                                                                         \
+  GEMM_NUMBERS(NUMBER) NUMBER(ulong, maps_offset) NUMBER(uint, tiles_r) NUMBER(uint, tiles_k)       \
+  NUMBER(uint, part_tiles) NUMBER(uint, first_work) NUMBER(uint, works) NUMBER(uint, channel_tiles) \
+  NUMBER(uint, images) ALL_SCALE_NUMBERS(NUMBER) TABLE_NUMBERS(NUMBER) JOIN_NUMBERS(NUMBER)
+typedef struct { TMA_NUMBERS(NUMBER_MEMBER) } product_numbers;
+#define TMA_MEMORIES(MEMORY) GEMM_MEMORIES(MEMORY) MEMORY(const uchar *restrict, maps) SCALE_MEMORIES(MEMORY)
+#include "gemm/hopper/tma_members.h"
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_multiply(
-    GEMM_OPERANDS, __global const uchar *restrict maps SCALE_OPERANDS TABLE_OPERANDS JOIN_OPERANDS,
-    const tma_numbers numbers EPILOGUE_PARAMETERS) {
-  TMA_NUMBERS(NUMBER_CONSTANT)
+    MEMORY_PARAMETERS(TMA_MEMORIES) TABLE_PARAMETERS FURTHER_PARAMETERS(JOIN_MEMORIES)
+    const launch_numbers numbers EPILOGUE_PARAMETERS) {
+  NUMBERS_OF_LAUNCH
+  DECLARE_MEMORIES(TMA_MEMORIES)
+  DECLARE_MEMORIES(JOIN_MEMORIES)
+  DECLARE_TABLES
   __local uint4 tiles[LOCAL_BYTES / 16] __attribute__((aligned(1024)));
 #ifndef C_CHANNELS_LAST
   __local float staging[STAGED_NUMBERS] __attribute__((aligned(16)));
@@ -112,7 +110,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   const uint planes = PLANES, stages = STAGES;
 #endif
   const uint stage_bytes = planes * (R_PLANE + Q_PLANE);
-  const uint tiles_q = (m_size + TILE_Q - 1) / TILE_Q, tiles_c = tiles_r * tiles_q;
   if (t == 0) {
     for (uint i = 0; i < STAGES; ++i) {
       BARRIER_BEGIN(full + 8 * i, 1);
@@ -123,10 +120,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   barrier(CLK_LOCAL_MEM_FENCE);
 
   // A work: a tile of C, of a batch, of a part of k. Bands of tiles that share what they read follow each other.
-#define EACH_WORK()                                                                                        \
-  for (uint work = (uint)get_group_id(0); work < works; work += (uint)get_num_groups(0))
+#define EACH_WORK() \
+  for (uint work = (uint)get_group_id(0); work < ALL_WORKS; work += (uint)get_num_groups(0))
 #define FIND_TILE()                                                                                        \
-  const uint z = work / tiles_c, tile = work - z * tiles_c;                                                \
+  NUMBERS_OF_WORK                                                                                          \
+  const uint tiles_q = (m_size + TILE_Q - 1) / TILE_Q, tiles_c = tiles_r * tiles_q;                        \
+  const uint z = (work - first_work) / tiles_c, tile = work - first_work - z * tiles_c;                    \
   const uint part_number = z / batches, batch = z - part_number * batches;                                 \
   const uint band = tile / (BAND * tiles_q), in_band = tile - band * BAND * tiles_q;                       \
   const uint height = min(tiles_r - band * BAND, (uint)BAND);                                              \
@@ -141,22 +140,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   }
   if (t >= MULTIPLIERS) {
     if (t == MULTIPLIERS) {
-      __global const uchar *const left_map = maps + maps_offset, *const right_map = left_map + MAP_BYTES;
-      READ_MAP(left_map);
-      READ_MAP(right_map);
-#if RIGHT != MATRIX
-      const uint taps_x = TAPS(_line), taps_y = TAPS(_block) / taps_x;
-      const uint tap_step_x = abs(TAPS(_column)), tap_step_y = abs(TAPS(_row));
-      const int low_x = column_shift + min(TAPS(_column), 0) * (int)(taps_x - 1);
-      const int low_y = row_shift + min(TAPS(_row), 0) * (int)(taps_y - 1);
-#define FIND_PLACE(i)                                                                      \
-  const uint image = (i) / PLACES(_block), in_image = (i)-image * PLACES(_block);          \
-  const uint line = in_image / PLACES(_line);                                              \
-  const int place_x = (int)(in_image - line * PLACES(_line)) * PLACES(_column) + low_x;    \
-  const int place_y = (int)line * PLACES(_row) + low_y;
-#endif
+      EACH(i, 2 * MEMBERS) READ_MAP(maps + OF_FIRST(maps_offset) + i * MAP_BYTES);
       EACH_WORK() {
         FIND_TILE()
+        __global const uchar *const left_map = maps + maps_offset, *const right_map = left_map + MAP_BYTES;
+#if RIGHT != MATRIX
+        FIND_TAPS()
+#endif
 #if RIGHT == IMAGE
         FIND_PLACE(r_begin)
         uint tap = tile_begin / channel_tiles, channel_tile = tile_begin - tap * channel_tiles;
@@ -208,9 +198,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
     return;
   }
 
-  a += a_offset;
-  b += b_offset;
-  c += c_offset;
+  a += OF_FIRST(a_offset);
+  b += OF_FIRST(b_offset);
+  c += OF_FIRST(c_offset);
   EACH_WORK() {
     FIND_TILE()
     float sums[SUMS];

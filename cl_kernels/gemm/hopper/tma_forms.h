@@ -72,6 +72,35 @@
 #define PLACES(name) k##name
 #define TAPS(name) n##name
 #endif
+// How a product's places and taps lie on the image: where the lowest tap of place i is, and how far the next ones are.
+#define FIND_TAPS()                                                           \
+  const uint taps_x = TAPS(_line), taps_y = TAPS(_block) / taps_x;            \
+  const uint tap_step_x = abs(TAPS(_column)), tap_step_y = abs(TAPS(_row));   \
+  const int low_x = column_shift + min(TAPS(_column), 0) * (int)(taps_x - 1); \
+  const int low_y = row_shift + min(TAPS(_row), 0) * (int)(taps_y - 1);
+#define FIND_PLACE(i)                                                                   \
+  const uint image = (i) / PLACES(_block), in_image = (i)-image * PLACES(_block);       \
+  const uint line = in_image / PLACES(_line);                                           \
+  const int place_x = (int)(in_image - line * PLACES(_line)) * PLACES(_column) + low_x; \
+  const int place_y = (int)line * PLACES(_row) + low_y;
+#endif
+
+#ifdef C_CHANNELS_LAST
+// values[i] of lane j of four to values[j] of lane i.
+static inline void turn_quad(float values[4][2], uint quad) {
+#pragma unroll
+  for (uint mask = 1; mask < 4; mask *= 2) {
+    const bool is_high = (quad & mask) != 0;
+    EACH(i, 4) EACH(e, 2) {
+      if ((i & mask) != 0) continue;
+      const float sent = is_high ? values[i][e] : values[i | mask][e];
+      float got;
+      asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(got) : "f"(sent), "r"(mask));
+      values[i][e] = is_high ? got : values[i][e];
+      values[i | mask][e] = is_high ? values[i | mask][e] : got;
+    }
+  }
+}
 #endif
 
 #endif

@@ -11,7 +11,7 @@
 
 // Where blocks of parts go.
 #define BLOCK_PARTS ((__global uint4 *)(joined + joined_offset))
-#define JOIN_OPERANDS , __global float *joined, __global uint *meetings
+#define JOIN_MEMORIES(MEMORY) MEMORY(float *, joined) MEMORY(uint *, meetings)
 #define JOIN_NUMBERS(NUMBER) NUMBER(ulong, joined_offset) NUMBER(ulong, meetings_offset) NUMBER(uint, parts)
 #define JOIN_MEMORY __local uint is_lost;
 #define JOINED_AT_ONCE 8  // parts whose reads are on their way
@@ -85,7 +85,7 @@
 
 #else
 #define BLOCK_PARTS c
-#define JOIN_OPERANDS
+#define JOIN_MEMORIES(MEMORY)
 #define JOIN_NUMBERS(NUMBER)
 #define JOIN_MEMORY
 #define JOIN_TILE()

@@ -65,11 +65,13 @@
 
 #define WGMMA_NUMBERS(NUMBER) GEMM_NUMBERS(NUMBER) NUMBER(ulong, packed_offset) TABLE_NUMBERS(NUMBER)
 typedef struct { WGMMA_NUMBERS(NUMBER_MEMBER) } wgmma_numbers;
+#define WGMMA_MEMORIES(MEMORY) GEMM_MEMORIES(MEMORY) MEMORY(const uint4 *restrict, packed)
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_multiply(
-    GEMM_OPERANDS, __global const uint4 *restrict packed TABLE_OPERANDS,
-    const wgmma_numbers numbers EPILOGUE_PARAMETERS) {
+    MEMORY_PARAMETERS(WGMMA_MEMORIES) TABLE_PARAMETERS const wgmma_numbers numbers EPILOGUE_PARAMETERS) {
   WGMMA_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(WGMMA_MEMORIES)
+  DECLARE_TABLES
   __local uint4 tiles[STAGES * STAGE_BYTES / 16] __attribute__((aligned(128)));
   const uint t = (uint)get_local_id(0), lane = t & 31, z = (uint)get_group_id(2);
   const uint quad = lane & 3, warp_row = (t >> 5) * 16 + (lane >> 2);

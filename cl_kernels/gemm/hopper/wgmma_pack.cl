@@ -11,9 +11,10 @@
   NUMBER(uint, m_size) NUMBER(uint, k_size) GEMM_A_NUMBERS(NUMBER) NUMBER(ulong, packed_offset)
 typedef struct { PACK_NUMBERS(NUMBER_MEMBER) } pack_numbers;
 
-__kernel void gemm_wgmma_pack(__global const float *restrict a, __global uint4 *restrict packed,
-                              const pack_numbers numbers) {
+#define PACK_MEMORIES(MEMORY) MEMORY(const float *restrict, a) MEMORY(uint4 *restrict, packed)
+__kernel void gemm_wgmma_pack(MEMORY_PARAMETERS(PACK_MEMORIES) const pack_numbers numbers) {
   PACK_NUMBERS(NUMBER_CONSTANT)
+  DECLARE_MEMORIES(PACK_MEMORIES)
   const uint m = (uint)get_global_id(0), block = (uint)get_global_id(1), batch = (uint)get_global_id(2);
   const uint tiles_q = (m_size + TILE_Q - 1) / TILE_Q, tiles_k = (k_size + TILE_K - 1) / TILE_K;
   const uint tile_k = block / (TILE_K / BLOCK), in_tile = block % (TILE_K / BLOCK);

@@ -10,6 +10,7 @@
 
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/launch/constant_table.hpp"
+#include "concord/opencl/launch/one_memory.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/program/source.hpp"
 
@@ -65,17 +66,18 @@ std::string member_text(std::size_t member) {
 }
 
 std::string text_of(std::size_t members) {
-  std::string operands, numbers, declared = "__global const float *from; __global uint4 *to; uint ";
+  std::string memories, numbers, declared = "__global const float *from; __global uint4 *to; uint ";
   for (std::size_t m = 0; m < members; ++m) {
-    operands += fmt::format("{1}__global const float *m{0}_from, __global uint4 *m{0}_to", m, m == 0 ? "" : ", ");
+    memories += fmt::format("MEMORY(const float *, m{0}_from) MEMORY(uint4 *, m{0}_to) ", m);
     numbers += fmt::format("NUMBER(ulong, m{0}_from_offset) NUMBER(ulong, m{0}_to_offset) ", m);
     for (const std::string_view number : kMemberNumbers) numbers += fmt::format("NUMBER(uint, m{}_{}) ", m, number);
   }
   for (const std::string_view number : kMemberNumbers) {
     declared += fmt::format("{}{}", number, number == kMemberNumbers.back() ? "; " : ", ");
   }
-  return fmt::format("#define FILTER_OPERANDS {}\n#define FILTER_NUMBERS(NUMBER) {}\n#define FILTER_MEMBER {}{}\n",
-                     operands, numbers, declared, text_by_group(members, member_text)) +
+  return fmt::format(
+             "#define FILTER_MEMORIES(MEMORY) {}\n#define FILTER_NUMBERS(NUMBER) {}\n#define FILTER_MEMBER {}{}\n",
+             memories, numbers, declared, text_by_group(members, member_text)) +
          kernel_source("conv/filters.cl");
 }
 
@@ -100,7 +102,9 @@ Stage pack_stage(Context& context, std::span<const Device::Reorder> reorders, st
     }
   }
   list.emplace_back(constant_table<FilterSlot>(context, slots));
-  return {context.program_from(text_of(count), number_definitions(context, number)),
+  std::vector<std::string> definitions = memory_definitions(context);
+  for (std::string& one : number_definitions(context, number)) definitions.push_back(std::move(one));
+  return {context.program_from(text_of(count), definitions),
           "filters_pack",
           {PackedArguments{std::move(list)}},
           {size(groups * kFilterThreads), 1, 1},

@@ -201,6 +201,15 @@ std::uint32_t tap_of(const ops::ConvSizes& s, const Phase& phase, const PatchPar
   return static_cast<std::uint32_t>(tap);
 }
 
+void add_stages(std::vector<StagedKernel::AnyStage>& stages, const Kernel& kernel) {
+  const auto& more = dynamic_cast<const StagedKernel&>(kernel).stages();
+  stages.insert(stages.end(), more.begin(), more.end());
+}
+
+std::string with_phases(std::string_view name, std::size_t phases) {
+  return fmt::format("{}, {} phase{}", name, phases, phases == 1 ? "" : "s");
+}
+
 /// The stages, which use `bytes` of the workspace, and after them those of the products.
 std::unique_ptr<Kernel> with_products(Context& context, const ConvProblem& problem, std::span<const Gemm> products,
                                       std::vector<StagedKernel::AnyStage> stages, std::size_t bytes) {
@@ -208,14 +217,12 @@ std::unique_ptr<Kernel> with_products(Context& context, const ConvProblem& probl
   std::int64_t most = 0;
   for (const Gemm& gemm : products) {
     const std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, problem.label);
-    const auto& more = dynamic_cast<const StagedKernel&>(*kernel).stages();
-    stages.insert(stages.end(), more.begin(), more.end());
+    add_stages(stages, *kernel);
     bytes = std::max(bytes, kernel->workspace());
     if (gemm.n * gemm.k > most) name = kernel->name();
     most = std::max(most, gemm.n * gemm.k);
   }
-  name += fmt::format(", {} phase{}", products.size(), products.size() == 1 ? "" : "s");
-  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
+  return std::make_unique<StagedKernel>(context, with_phases(name, products.size()), std::move(stages), bytes);
 }
 
 /// Whether what zeros cost in one product is more than what the further launches cost.
@@ -301,6 +308,12 @@ PolyphaseBlocks prepare_polyphase_blocks(Context& context, const ConvProblem& pr
     products[p].a.buffer = blocks_of(input(1));
     products[p].a.buffer.extra_bytes = filters->begin_of(p);
     products[p].a.filter_channels = padded;
+  }
+  if (const std::unique_ptr<Kernel> kernel = prepare_together(context, products, problem.label)) {
+    add_stages(stages, *kernel);
+    return {std::make_unique<StagedKernel>(context, with_phases(kernel->name(), products.size()) + " in one launch",
+                                           std::move(stages), kernel->workspace()),
+            filters};
   }
   return {with_products(context, problem, products, std::move(stages), 0), filters};
 }

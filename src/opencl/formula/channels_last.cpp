@@ -77,6 +77,7 @@ std::optional<ChannelAxis> channel_axis(const KernelRequest& request) {
 std::vector<std::string> number_definitions(Context& context, DType number) {
   std::vector<std::string> definitions;
   if (number == DType::f16) definitions.emplace_back("NUMBERS_F16");
+  if (number == DType::f32) definitions.emplace_back("NUMBERS_F32");
   if (context.capability().has_matrix_cores()) definitions.insert(definitions.end(), {"PTX", "CONCORD_SHORT_RESULTS"});
   return definitions;
 }

@@ -7,6 +7,7 @@
 
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/formula/printer.hpp"
+#include "concord/opencl/launch/one_memory.hpp"
 #include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
@@ -38,7 +39,7 @@ class GroupLaunch {
   [[nodiscard]] std::string text(bool by_runs) const {
     std::string memories, numbers;
     const auto add = [&](const char* qualifier, DType type, const std::string& name) {
-      memories += fmt::format("__global {}{}* {}, ", qualifier, stored_type(type), name);
+      memories += fmt::format("MEMORY({}{} *, {}) ", qualifier, stored_type(type), name);
       numbers += fmt::format("NUMBER(ulong, {}_offset) ", name);
     };
     for (std::size_t i = 0; i < op_.reach().size(); ++i) {
@@ -56,9 +57,9 @@ class GroupLaunch {
     }
     return kernel_source("shared/formulas.h") + (stores_bf16(op_) ? kernel_source("shared/channels_last.h") : "") +
            fmt::format(
-               "#define INPUTS {}\n#define GROUP_OPERANDS {}\n#define GROUP_NUMBERS(NUMBER) {}\n"
+               "#define INPUTS {}\n#define GROUP_MEMORIES(MEMORY) {}\n#define GROUP_NUMBERS(NUMBER) {}\n"
                "#define GROUP_POINTERS {}\n",
-               op_.reach().size(), memories.substr(0, memories.size() - 2), numbers, pointers()) +
+               op_.reach().size(), memories, numbers, pointers()) +
            (by_runs ? element() + kernel_source("formula/pointwise_group_contiguous.cl")
                     : load_and_store() + kernel_source("formula/pointwise_group.cl"));
   }
@@ -169,7 +170,8 @@ PreparedKernel prepare_pointwise_group(Context& context, const ops::PointwiseGro
   const Share share = share_of(context.limits());
   const std::size_t most = most_members(context, op), launches = (op.members() + most - 1) / most;
   const bool by_runs = context.limits().is_cpu;
-  std::vector<std::string> definitions{fmt::format("{}={}", by_runs ? "CHUNK" : "PER_ITEM", share.per_item)};
+  std::vector<std::string> definitions = memory_definitions(context);
+  definitions.push_back(fmt::format("{}={}", by_runs ? "CHUNK" : "PER_ITEM", share.per_item));
   if (stores_bf16(op) && context.capability().has_matrix_cores()) definitions.emplace_back("PTX");
   std::vector<StagedKernel::AnyStage> stages;
   for (std::size_t begin = 0; begin < op.members();) {

@@ -8,6 +8,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
+#include "concord/opencl/launch/one_memory.hpp"
 #include "concord/opencl/launch/strides.hpp"
 #include "concord/opencl/program/source.hpp"
 
@@ -179,8 +180,11 @@ std::vector<Argument> gemm_result_arguments(const Gemm& gemm) {
 
 PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
                             std::vector<std::string> definitions) {
-  const std::vector<std::string> operands = gemm_definitions(gemm);
-  definitions.insert(definitions.end(), operands.begin(), operands.end());
+  const auto add = [&](const std::vector<std::string>& more) {
+    definitions.insert(definitions.end(), more.begin(), more.end());
+  };
+  add(gemm_definitions(gemm));
+  add(memory_definitions(context));
   if (with_epilogue) {
     define_result(definitions, gemm.c);
   } else if (gemm.c.is_channels_last) {
@@ -201,7 +205,8 @@ Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts)
   add_result(list, gemm.c);
   std::vector<Argument> arguments{PackedArguments{list.take()}};
   arguments.insert(arguments.end(), gemm.epilogue.arguments.begin(), gemm.epilogue.arguments.end());
-  std::vector<std::string> definitions{gemm_index_definition(gemm)};
+  std::vector<std::string> definitions = memory_definitions(context);
+  definitions.push_back(gemm_index_definition(gemm));
   define_result(definitions, gemm.c);
   add_numbers(context, gemm, definitions);
   const PendingProgram program =

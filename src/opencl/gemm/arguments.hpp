@@ -13,7 +13,7 @@
 namespace concord::opencl {
 
 [[nodiscard]] std::vector<std::string> gemm_definitions(const Gemm& gemm);
-/// GEMM_OPERANDS, GEMM_NUMBERS and `extra` as packed arguments, and the epilogue's arguments. When k is split into
+/// GEMM_MEMORIES, GEMM_NUMBERS and `extra` as packed arguments, and the epilogue's arguments. When k is split into
 /// `parts` of `k_part`, C is the workspace and the kernel applies no epilogue: gemm_combine follows.
 [[nodiscard]] std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::int64_t k_part,
                                                    const std::vector<Argument>& extra = {});

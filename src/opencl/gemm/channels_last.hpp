@@ -2,6 +2,8 @@
 // them. Used by convolutions and matmul.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string_view>
 
 #include "concord/opencl/gemm/implementation.hpp"
@@ -19,5 +21,11 @@ namespace concord::opencl {
 /// The channels of a tap, with padding, if the left operand of this product were filters (conv/filters.hpp): whole
 /// tiles of k, as deep as those of the kernel that prepare_gemm chooses.
 [[nodiscard]] std::int64_t filter_channels(Context& context, const Gemm& gemm);
+
+/// Products that tma_gemm() takes in one launch, which differ in nothing but sizes and places: operands that lie as the
+/// copy engine takes them, the same results and epilogue. Null where they are too many, or one of them alone fills the
+/// device.
+[[nodiscard]] std::unique_ptr<Kernel> prepare_together(Context& context, std::span<const Gemm> products,
+                                                       std::string_view label);
 
 }  // namespace concord::opencl

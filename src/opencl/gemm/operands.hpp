@@ -20,7 +20,7 @@ namespace concord::opencl {
 
 /// The right operand as kernels with gemm/element.h receive it.
 struct RightOperand {
-  std::vector<Argument> arguments;  // TABLE_OPERANDS and TABLE_NUMBERS
+  std::vector<Argument> arguments;  // tables and TABLE_NUMBERS
   bool fours = false;               // as left_in_fours, of the right operand
 };
 /// gemm.b must not be a patch, or must have tables (patch_tables).

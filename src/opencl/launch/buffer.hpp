@@ -3,11 +3,14 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "concord/device/buffer.hpp"
 #include "concord/device/kernel.hpp"
 #include "concord/opencl/driver/handle.hpp"
+#include "concord/opencl/launch/addresses.hpp"
 
 namespace concord::opencl {
 
@@ -25,12 +28,25 @@ class OpenClBuffer final : public Buffer {
     for (std::size_t peak = accounting_->peak; peak < now && !accounting_->peak.compare_exchange_weak(peak, now);) {
     }
   }
-  ~OpenClBuffer() override { accounting_->now -= bytes(); }
+  ~OpenClBuffer() override {
+    accounting_->now -= bytes();
+    if (addresses_) addresses_->keep_until_idle(memory());
+  }
   [[nodiscard]] cl_mem memory() const { return memory_.get(); }
+  /// In the device's memory, asked for at the first call. From then on the memory is kept for launches that find it so.
+  [[nodiscard]] std::uint64_t address(const std::shared_ptr<Addresses>& addresses) const {
+    if (!addresses_) {
+      address_ = addresses->of(memory());
+      addresses_ = addresses;
+    }
+    return address_;
+  }
 
  private:
   MemoryHandle memory_;
   std::shared_ptr<Accounting> accounting_;
+  mutable std::shared_ptr<Addresses> addresses_;
+  mutable std::uint64_t address_ = 0;
 };
 
 /// The OpenCL object of a buffer of this backend; null for none (operands without elements).

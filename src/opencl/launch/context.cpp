@@ -121,7 +121,21 @@ PendingProgram Context::program_from(const std::string& source, const std::vecto
     options += " -D" + definition;
   }
   keep_source(source, options);
-  return programs_.get(prologue_ + source, options);
+  PendingProgram program = programs_.get(prologue_ + source, options);
+  program.has_one_memory_ = std::ranges::find(definitions, "ONE_MEMORY") != definitions.end();
+  return program;
+}
+
+const std::shared_ptr<Addresses>& Context::addresses() {
+  if (!addresses_) {
+    cl_int status = CL_SUCCESS;
+    KernelHandle kernel(clCreateKernel(program("shared/addresses.cl").get(), "address_of", &status));
+    check(status, "creating kernel address_of", name_);
+    MemoryHandle answer(clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, Addresses::kAnswerBytes, nullptr, &status));
+    check_allocation(status, "clCreateBuffer", name_);
+    addresses_ = std::make_shared<Addresses>(queue_, std::move(kernel), std::move(answer), name_);
+  }
+  return addresses_;
 }
 
 bool Context::remembered(std::string_view name, const std::function<bool()>& find) {

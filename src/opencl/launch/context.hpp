@@ -27,6 +27,7 @@
 namespace concord::opencl {
 
 struct Accounting;
+class Addresses;
 class OpenClAlternatives;
 class Tuning;
 struct CheckedProduct;
@@ -92,6 +93,9 @@ class Context {
   /// Keeps objects of a library alive until the device is closed.
   void keep(std::shared_ptr<const void> library) { library_ = std::move(library); }
 
+  /// Of the buffers of this device. Made at the first use.
+  [[nodiscard]] const std::shared_ptr<Addresses>& addresses();
+
   /// Calls `find` at the first call with this name, and returns its answer then and later. For probes that take time.
   [[nodiscard]] bool remembered(std::string_view name, const std::function<bool()>& find);
 
@@ -129,6 +133,7 @@ class Context {
   GpuModel gpu_;
   ProgramCache programs_;
   std::map<std::string, bool, std::less<>> answers_;
+  std::shared_ptr<Addresses> addresses_;
   std::shared_ptr<const void> library_;  // kept for as long
   std::unique_ptr<OpenClAlternatives> alternatives_;
   Tuning* tuning_ = nullptr;

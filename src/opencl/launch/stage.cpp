@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -83,10 +84,11 @@ class PackedNumbers {
  public:
   template <class Number>
   void add(Number number) {
-    const auto raw = std::bit_cast<std::array<std::byte, sizeof(Number)>>(number);
-    pad_to(sizeof raw);
-    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
-    largest_ = std::max(largest_, sizeof raw);
+    add(std::bit_cast<std::array<std::byte, sizeof(Number)>>(number), sizeof number);
+  }
+  void add(PackedNumbers inner) {
+    const std::size_t largest = inner.largest_;
+    add(inner.take(), largest);
   }
   [[nodiscard]] std::vector<std::byte> take() {
     pad_to(largest_);
@@ -94,6 +96,11 @@ class PackedNumbers {
   }
 
  private:
+  void add(std::span<const std::byte> bytes, std::size_t alignment) {
+    pad_to(alignment);
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    largest_ = std::max(largest_, alignment);
+  }
   void pad_to(std::size_t size) { bytes_.resize((bytes_.size() + size - 1) / size * size); }
 
   std::vector<std::byte> bytes_;
@@ -104,29 +111,38 @@ class PackedNumbers {
 /// one more.
 class ArgumentSetter {
  public:
-  ArgumentSetter(cl_kernel kernel, const Operands& operands, const std::string& function, const std::string& device)
-      : kernel_(kernel), operands_(operands), function_(function), device_(device) {}
+  ArgumentSetter(Context& context, cl_kernel kernel, const Operands& operands, const Stage& stage)
+      : context_(context), kernel_(kernel), operands_(operands), stage_(stage) {}
 
   void operator()(const BufferArgument& argument) {
     const Operand& operand = operands_.of(argument);
-    const std::size_t bytes = operand.offset + argument.extra_bytes;
-    CONCORD_CHECK(bytes % argument.element_size == 0, DeviceError,
-                  "{}: operand offset {} is not a multiple of {} bytes", function_, bytes, argument.element_size);
-    set(memory_of(operand.buffer));
-    (*this)(cl_ulong{bytes / argument.element_size});
+    if (!argument.is_offset) set_memory(operand.buffer);
+    (*this)(elements_to(operand.buffer, operand.offset + argument.extra_bytes, argument.element_size));
   }
   void operator()(const KeptArgument& argument) {
-    set(operands_.kept.at(argument.bytes.get())->memory());
-    (*this)(cl_ulong{argument.offset / argument.element_size});
+    const OpenClBuffer* const memory = operands_.kept.at(argument.bytes.get()).get();
+    if (!argument.is_offset) set_memory(memory);
+    (*this)(elements_to(memory, argument.offset, argument.element_size));
   }
-  void operator()(const std::shared_ptr<const OpenClBuffer>& table) { set(table->memory()); }
+  void operator()(const std::shared_ptr<const OpenClBuffer>& table) {
+    set_memory(table.get());
+    if (counts_from_one()) (*this)(elements_to(table.get(), 0, 1));
+  }
   void operator()(const PackedArguments& packed) {
     PackedNumbers numbers;
     PackedNumbers* const outer = std::exchange(packed_, &numbers);
     for (const Argument& argument : packed.list) std::visit(*this, argument);
+    if (outer == nullptr && counts_from_one() && first_ == nullptr) {  // no operand has elements
+      constexpr cl_mem kNone = nullptr;
+      set(sizeof kNone, &kNone);
+    }
     packed_ = outer;
-    const std::vector<std::byte> bytes = numbers.take();
-    set(bytes.size(), bytes.data());
+    if (outer != nullptr) {
+      outer->add(std::move(numbers));
+    } else {
+      const std::vector<std::byte> bytes = numbers.take();
+      set(bytes.size(), bytes.data());
+    }
   }
   template <class Number>
   void operator()(const Number& number) {
@@ -138,18 +154,43 @@ class ArgumentSetter {
   }
 
  private:
-  void set(cl_mem memory) { set(sizeof memory, &memory); }
+  [[nodiscard]] bool counts_from_one() const { return packed_ != nullptr && stage_.program.has_one_memory(); }
+  void set_memory(const Buffer* buffer) {
+    const cl_mem memory = memory_of(buffer);
+    if (counts_from_one()) {
+      if (first_ != nullptr || buffer == nullptr) return;
+      first_ = buffer;
+    }
+    set(sizeof memory, &memory);
+  }
+  /// From the memory that the kernel receives to so many bytes behind the start of the buffer.
+  [[nodiscard]] cl_long elements_to(const Buffer* buffer, std::size_t bytes, std::size_t element_size) {
+    auto distance = static_cast<cl_long>(bytes);
+    if (counts_from_one() && buffer != first_ && buffer != nullptr) {
+      distance += static_cast<cl_long>(address_of(buffer) - address_of(first_));
+    }
+    const auto element = static_cast<cl_long>(element_size);
+    CONCORD_CHECK(distance % element == 0, DeviceError, "{}: operand offset {} is not a multiple of {} bytes",
+                  stage_.function, distance, element);
+    return distance / element;
+  }
+  [[nodiscard]] std::uint64_t address_of(const Buffer* buffer) {
+    return static_cast<const OpenClBuffer&>(*buffer).address(context_.addresses());
+  }
   void set(std::size_t bytes, const void* value) {
     const cl_int status = clSetKernelArg(kernel_, next_, bytes, value);
-    if (status != CL_SUCCESS) check(status, fmt::format("setting argument {} of {}", next_, function_), device_);
+    if (status != CL_SUCCESS) {
+      check(status, fmt::format("setting argument {} of {}", next_, stage_.function), context_.name());
+    }
     ++next_;
   }
 
+  Context& context_;
   cl_kernel kernel_;
   const Operands& operands_;
-  const std::string& function_;
-  const std::string& device_;
+  const Stage& stage_;
   cl_uint next_ = 0;
+  const Buffer* first_ = nullptr;    // whose memory is the one for all
   PackedNumbers* packed_ = nullptr;  // where numbers go, if not to arguments of their own
 };
 
@@ -216,7 +257,7 @@ class StagedLaunch final : public Launch {
     KernelHandle kernel(clCreateKernel(stage.program.get(), stage.function.c_str(), &status));
     if (status != CL_SUCCESS) check(status, "creating kernel " + stage.function, context_.name());
     require_lowered_limits(context_, kernel.get(), stage.function);
-    ArgumentSetter setter(kernel.get(), operands_, stage.function, context_.name());
+    ArgumentSetter setter(context_, kernel.get(), operands_, stage);
     for (const Argument& argument : stage.arguments) std::visit(setter, argument);
     return kernel;
   }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "concord/core/check.hpp"
 #include "concord/device/kernel.hpp"
 #include "concord/opencl/program/cache.hpp"
 
@@ -24,6 +25,7 @@ struct BufferArgument {
   std::size_t index = 0;  // which input or output
   std::size_t element_size = 4;
   std::size_t extra_bytes = 0;  // added to the operand's offset (parts of the workspace)
+  bool is_offset = false;       // the kernel receives no pointer: an argument before it has the same memory
 };
 [[nodiscard]] inline BufferArgument input(std::size_t index, std::size_t element_size = 4) {
   return {BufferArgument::Source::input, index, element_size, 0};
@@ -42,6 +44,7 @@ struct KeptArgument {
   std::shared_ptr<const std::size_t> bytes;
   std::size_t element_size = 4;
   std::size_t offset = 0;  // in bytes
+  bool is_offset = false;  // as of a BufferArgument
 };
 /// The start of new memory of `bytes` bytes.
 [[nodiscard]] inline KeptArgument kept(std::size_t bytes, std::size_t element_size = 4) {
@@ -62,7 +65,9 @@ using Argument = std::variant<BufferArgument, KeptArgument, std::int32_t, std::u
 /// the kernel, whatever its size. A kernel receives the memory of each buffer and table of the list, in order, as
 /// `__global T* p`, and then a struct by value. Its members are the numbers and the offsets of buffers, in the order of
 /// the list, each aligned to its own size, 4 or 8 bytes. The struct's size is a multiple of its largest member's
-/// (cl_kernels/shared/numbers.h). The list is not empty, and has a number or a buffer.
+/// (cl_kernels/shared/numbers.h). The list is not empty, and has a number or a buffer. Packed arguments in the list of
+/// others are a struct in theirs. A kernel of a program with one memory (PendingProgram::has_one_memory) receives only
+/// the first memory, and all offsets, those of tables in bytes too, count from its start.
 struct PackedArguments {
   std::vector<Argument> list;
 };
@@ -86,6 +91,15 @@ inline void shift_inputs(std::vector<Argument>& arguments, std::size_t by) {
     auto* const buffer = std::get_if<BufferArgument>(&one);
     if (buffer != nullptr && buffer->source == BufferArgument::Source::input) buffer->index += by;
   });
+}
+
+/// Makes arguments those of a further struct of a kernel, which has the memories of an earlier one, and no tables.
+inline void make_offsets(PackedArguments& arguments) {
+  for (Argument& one : arguments.list) {
+    CONCORD_CHECK(!std::holds_alternative<std::shared_ptr<const OpenClBuffer>>(one), Error, "a table has no offset");
+    if (auto* const buffer = std::get_if<BufferArgument>(&one)) buffer->is_offset = true;
+    if (auto* const memory = std::get_if<KeptArgument>(&one)) memory->is_offset = true;
+  }
 }
 
 /// One kernel launch. With local = {0, 0, 0} StagedKernel chooses the work-group, for kernels that do not depend on its

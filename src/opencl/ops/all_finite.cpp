@@ -10,6 +10,7 @@
 #include "concord/core/check.hpp"
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/formula/printer.hpp"
+#include "concord/opencl/launch/one_memory.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/program/source.hpp"
 
@@ -25,11 +26,11 @@ std::string member_text(std::size_t member) {
 std::string text_for(std::size_t members) {
   std::string memories, numbers;
   for (std::size_t m = 0; m < members; ++m) {
-    memories += fmt::format("{}__global const uint* src{}", m == 0 ? "" : ", ", m);
+    memories += fmt::format("MEMORY(const uint *, src{}) ", m);
     numbers += fmt::format("NUMBER(ulong, src{0}_offset) NUMBER(ulong, n{0}) NUMBER(uint, m{0}_end) ", m);
   }
-  return fmt::format("#define MEMBERS {}\n#define MEMBER_NUMBERS(NUMBER) {}\n#define MEMBER {}\n", memories, numbers,
-                     text_by_group(members, member_text)) +
+  return fmt::format("#define MEMBER_MEMORIES(MEMORY) {}\n#define MEMBER_NUMBERS(NUMBER) {}\n#define MEMBER {}\n",
+                     memories, numbers, text_by_group(members, member_text)) +
          kernel_source("ops/all_finite.cl");
 }
 
@@ -44,7 +45,7 @@ NumbersText numbers_text(const ops::AllFiniteWithNumbers& op, const KernelReques
   std::string memories, offsets, stores;
   std::vector<std::string> values{"finite"};
   const auto add = [&](const std::string& name, DType type, const BufferArgument& operand) {
-    memories += fmt::format(", __global {} *{}", cl_type(type), name);
+    memories += fmt::format("MEMORY({} *, {}) ", cl_type(type), name);
     offsets += fmt::format("NUMBER(ulong, {}_offset) ", name);
     result.memories.emplace_back(operand);
     return name + "_offset";
@@ -62,8 +63,9 @@ NumbersText numbers_text(const ops::AllFiniteWithNumbers& op, const KernelReques
   }
   std::string statements = print_statements(expression, values, {}) + stores;
   std::ranges::replace(statements, '\n', ' ');
-  result.text = fmt::format("{}\n#define MEMORIES {}\n#define OFFSETS(NUMBER) {}\n#define WITH_NUMBERS {}\n",
-                            kernel_source("shared/formulas.h"), memories, offsets, statements);
+  result.text =
+      fmt::format("{}\n#define MORE_MEMORIES(MEMORY) {}\n#define OFFSETS(NUMBER) {}\n#define WITH_NUMBERS {}\n",
+                  kernel_source("shared/formulas.h"), memories, offsets, statements);
   return result;
 }
 
@@ -98,7 +100,8 @@ PreparedKernel prepare_check(Context& context, std::string_view name, const Kern
   const Limits& limits = context.limits();
   const std::size_t local = limits.is_cpu ? 1 : std::min<std::size_t>(256, limits.max_work_group);
   const std::int64_t chunk = chunk_for(context, tensors, local);
-  const std::vector<std::string> sizes{fmt::format("LOCAL={}", local), fmt::format("CHUNK={}", chunk)};
+  std::vector<std::string> definitions = memory_definitions(context);
+  definitions.insert(definitions.end(), {fmt::format("LOCAL={}", local), fmt::format("CHUNK={}", chunk)});
   const std::size_t most = most_members(context, behind.memories.size());
   const std::size_t launches = (all + most - 1) / most, members = (all + launches - 1) / launches;
   // One group writes the result where no input has an element.
@@ -120,7 +123,7 @@ PreparedKernel prepare_check(Context& context, std::string_view name, const Kern
     arguments.emplace_back(total);
     counted += groups;
     if (begin + count == all && counted == 0) groups = 1;
-    const PendingProgram program = context.program_from(behind.text + text_for(count), sizes);
+    const PendingProgram program = context.program_from(behind.text + text_for(count), definitions);
     if (begin == 0) {
       stages.emplace_back(
           Stage{.program = program, .function = "all_finite_begin", .arguments = {progress}, .once = true});

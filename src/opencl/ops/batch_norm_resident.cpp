@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "concord/opencl/launch/alternatives.hpp"
+#include "concord/opencl/launch/one_memory.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/ops/batch_norm_cut.hpp"
 #include "concord/opencl/program/source.hpp"
@@ -116,6 +117,7 @@ std::unique_ptr<Kernel> resident_batch_norm(Context& context, const ChannelsLast
   packed.insert(packed.end(), epilogue.arguments.begin(), epilogue.arguments.end());
 
   std::vector<std::string> definitions = number_definitions(context, image.number());
+  for (std::string& one : memory_definitions(context)) definitions.push_back(std::move(one));
   definitions.push_back(fmt::format("THREADS={}", by->threads));
   definitions.push_back(fmt::format("LANES={}", by->lanes));
   definitions.push_back(fmt::format("UNROLL={}", by->unroll));

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "concord/opencl/formula/channels_last_rows.hpp"
 #include "concord/opencl/formula/padded_tokens.hpp"
+#include "concord/opencl/launch/one_memory.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/program/source.hpp"
 #include "concord/ops/prologued.hpp"
@@ -49,7 +51,7 @@ std::vector<Member> members_of(Context& context, std::span<const KernelRequest> 
   std::vector<Member> members;
   std::size_t operands = 1;
   for (const KernelRequest& request : requests) {
-    const ChannelSum sum = channel_sum_of(request).value();
+    const ChannelSum sum = channel_sum_of(context, request).value();
     Member member{sum, grid_of(context, sum), first_input, first_output++, {}};
     if (sum.prologue) {
       member.prologue =
@@ -89,9 +91,9 @@ std::string rows_text(std::span<const Member> members) {
 /// The text in front of the kernels, and the arguments of all prologues.
 EpilogueText text_of(std::span<const Member> members) {
   EpilogueText result;
-  std::string operands, numbers, parameters, declared = "__global const uint4 *src; __global float *dst; uint member";
+  std::string memories, numbers, parameters, declared = "__global const uint4 *src; __global float *dst; uint member";
   for (std::size_t m = 0; m < members.size(); ++m) {
-    operands += fmt::format("{1}__global const uint4 *m{0}_src, __global float *m{0}_dst", m, m == 0 ? "" : ", ");
+    memories += fmt::format("MEMORY(const uint4 *, m{0}_src) MEMORY(float *, m{0}_dst) ", m);
     numbers += fmt::format("NUMBER(ulong, m{0}_src_offset) NUMBER(ulong, m{0}_dst_offset) ", m);
     for (const std::string_view number : kMemberNumbers) numbers += fmt::format("NUMBER(uint, m{}_{}) ", m, number);
     numbers += fmt::format("NUMBER(uint, m{}_end) ", m);
@@ -102,9 +104,9 @@ EpilogueText text_of(std::span<const Member> members) {
   }
   for (const std::string_view number : kMemberNumbers) declared += fmt::format(", {}", number);
   result.text += fmt::format(
-      "#define SUM_OPERANDS {}\n#define SUM_NUMBERS(NUMBER) {}\n#define SUM_MEMBER {}; {}\n"
+      "#define SUM_MEMORIES(MEMORY) {}\n#define SUM_NUMBERS(NUMBER) {}\n#define SUM_MEMBER {}; {}\n"
       "#define SUM_PARAMETERS {}\n#define SUM_ROWS {}\n",
-      operands, numbers, declared, text_by_group(members.size(), sum_text), parameters, rows_text(members));
+      memories, numbers, declared, text_by_group(members.size(), sum_text), parameters, rows_text(members));
   return result;
 }
 
@@ -137,8 +139,9 @@ void add_stages(Context& context, std::span<const Member> members, std::vector<S
   const EpilogueText text = text_of(members);
   const RowsGrid& grid = members[0].grid;
   const bool is_joined = context.capability().has_matrix_cores();
-  const PendingProgram program =
-      grid.program(text, is_joined ? std::vector<std::string>{"JOINED"} : std::vector<std::string>{});
+  std::vector<std::string> definitions = memory_definitions(context);
+  if (is_joined) definitions.emplace_back("JOINED");
+  const PendingProgram program = grid.program(text, std::move(definitions));
   const auto over = [&](std::string function, std::int64_t (Member::*groups)() const, std::vector<Argument> list) {
     const std::int64_t all = total(members, [groups](const Member& member) { return (member.*groups)(); });
     return Stage{program,
@@ -175,7 +178,21 @@ bool is_by_channel(const ops::Reduce& op, std::size_t rank, ChannelAxis axis) {
          std::ranges::find(op.axes(), channels) == op.axes().end();
 }
 
-std::optional<ChannelSum> channel_sum_of(const KernelRequest& request) {
+namespace {
+
+/// Of large rows of floats.
+std::optional<ChannelSum> sum_of_rows(const Context& context, const ops::Reduce& op, const Shape& src) {
+  const std::int64_t channels = src.rank() > 1 ? src[-1] : 0;
+  if (context.limits().is_cpu || channels % ChannelsLast::kBlock != 0 || src.elements() <= kMostOfSmallSum ||
+      src.elements() > std::numeric_limits<std::int32_t>::max() || !is_by_channel(op, src.rank(), ChannelAxis::last)) {
+    return {};
+  }
+  return ChannelSum{ChannelsLast(src, DType::f32, ChannelAxis::last), channels, {}};
+}
+
+}  // namespace
+
+std::optional<ChannelSum> channel_sum_of(const Context& context, const KernelRequest& request) {
   const auto* const prologued = dynamic_cast<const ops::Prologued*>(request.op);
   const auto* const op = dynamic_cast<const ops::Reduce*>(prologued != nullptr ? prologued->base().get() : request.op);
   if (op == nullptr) return {};
@@ -197,6 +214,7 @@ std::optional<ChannelSum> channel_sum_of(const KernelRequest& request) {
                              ChannelAxis::last);
     return ChannelSum{whole, tokens->channels(), {}};
   }
+  if (request.input_layouts[0] == nullptr) return sum_of_rows(context, *op, src);
   const ChannelsLast* const image = as_channels_last(request.input_layouts[0]);
   if (image == nullptr || !is_by_channel(*op, src.rank(), image->axis())) return {};
   return ChannelSum{*image, image->channels(), {}};
@@ -217,7 +235,8 @@ std::unique_ptr<Kernel> prepare_channel_sums(Context& context, std::span<const K
     sums = std::max(sums, total(members, [](const Member& member) { return member.sums(); }));
     for (const KernelRequest& request : some) inputs += request.inputs.size();
   }
-  std::string name = requests.size() == 1 ? "reduce_sum channels-last" : "grouped sums channels-last";
+  const std::string_view numbers = requests[0].input_layouts[0] == nullptr ? "rows" : "channels-last";
+  std::string name = fmt::format("{} {}", requests.size() == 1 ? "reduce_sum" : "grouped sums", numbers);
   return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), size(sums) * sizeof(float));
 }
 

@@ -8,6 +8,7 @@
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/formula/padded_tokens.hpp"
 #include "concord/opencl/formula/printer.hpp"
+#include "concord/opencl/launch/one_memory.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/ops/lanes.hpp"
 #include "concord/opencl/program/source.hpp"
@@ -40,15 +41,16 @@ std::string with_inverse(std::string statements) {
   return "  const float inverse = 1.0f / x2;\n" + statements;
 }
 
-/// What ops/cross_entropy.cl needs for the gradient: SLOPE, SLOPE_OF_ROW and SLOPE_PARAMETERS.
+/// What ops/cross_entropy.cl needs for the gradient: SLOPE, SLOPE_OF_ROW, SLOPE_MEMORIES and SLOPE_NUMBERS.
 std::string slope_text(const Expression& slope, const KernelRequest& request, bool is_in_tokens) {
   const Shape& logits = request.inputs[0].shape;
-  std::string parameters, of_row, formals = "float x0, float x1, float x2", actuals;
+  std::string memories, numbers, of_row, formals = "float x0, float x1, float x2", actuals;
   std::vector<std::string> names{"x0", "x1", "x2"};
   for (std::size_t i = WithGradient::kBaseInputs; i < request.inputs.size(); ++i) {
     const TensorSpec& spec = request.inputs[i];
     const std::string name = fmt::format("x{}", names.size()), memory = fmt::format("s{}", i);
-    parameters += fmt::format(", __global const {0} *{1}, ulong {1}_offset", cl_type(spec.dtype), memory);
+    memories += fmt::format("MEMORY(const {} *, {}) ", cl_type(spec.dtype), memory);
+    numbers += fmt::format("NUMBER(ulong, {}_offset) ", memory);
     const auto read = [&](const char* at) {
       return cl_load(spec.dtype, memory, fmt::format("{}_offset{}", memory, at));
     };
@@ -62,10 +64,11 @@ std::string slope_text(const Expression& slope, const KernelRequest& request, bo
   const std::array<std::string, 1> coordinates{"c"};
   std::string statements = print_statements(slope, names, coordinates);
   return fmt::format(
-      "{}\n#define WITH_GRADIENT\n#define SLOPE_PARAMETERS {}\n#define SLOPE_OF_ROW {}\n"
+      "{}\n#define WITH_GRADIENT\n#define SLOPE_MEMORIES(MEMORY) {}\n#define SLOPE_NUMBERS(NUMBER) {}\n"
+      "#define SLOPE_OF_ROW {}\n"
       "static inline float slope({}, float c) {{\n{}return {};\n}}\n"
       "#define SLOPE(x, c, place) slope(x, largest, total{}, c)\n",
-      kernel_source("shared/formulas.h"), parameters, of_row, formals,
+      kernel_source("shared/formulas.h"), memories, numbers, of_row, formals,
       is_in_tokens ? with_inverse(std::move(statements)) : statements, result_name(slope, 0), actuals);
 }
 
@@ -84,6 +87,7 @@ PreparedKernel prepare_rows(Context& context, std::string_view name, const ops::
   CONCORD_CHECK(logits[1] < std::int64_t{1} << 31, NotSupported, "{} of {} classes", name, logits[1]);
   const Lanes lanes = lanes_of_row(context, logits[1]);
   std::vector<std::string> definitions = lanes.definitions();
+  for (std::string& one : memory_definitions(context)) definitions.push_back(std::move(one));
   const bool is_in_tokens = has_tokens(request);
   if (is_in_tokens) {
     definitions.emplace_back("TOKENS");
@@ -105,8 +109,9 @@ PreparedKernel prepare_rows(Context& context, std::string_view name, const ops::
       arguments.emplace_back(input(i, size_of(request.inputs[i].dtype)));
     }
   }
-  Stage stage{context.program_from(text + kernel_source("ops/cross_entropy.cl"), definitions), "cross_entropy_forward",
-              std::move(arguments)};
+  Stage stage{context.program_from(text + kernel_source("ops/cross_entropy.cl"), definitions),
+              "cross_entropy_forward",
+              {PackedArguments{std::move(arguments)}}};
   lanes.cover(stage, logits[0]);
   PreparedKernel answer = prepared(
       request, std::make_unique<StagedKernel>(context, fmt::format("{}{}", name, is_in_tokens ? " tokens" : ""),

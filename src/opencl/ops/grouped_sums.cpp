@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "concord/opencl/formula/printer.hpp"
+#include "concord/opencl/launch/one_memory.hpp"
 #include "concord/opencl/ops/channel_sums.hpp"
 #include "concord/opencl/ops/reduce_passes.hpp"
 #include "concord/opencl/program/source.hpp"
@@ -50,10 +51,10 @@ std::string sum_member_text(std::size_t member) {
 }
 
 std::string sums_text(std::span<const Sum> sums) {
-  std::string operands, numbers, declared = "__global const float *from; __global float *to; uint member",
+  std::string memories, numbers, declared = "__global const float *from; __global float *to; uint member",
                                  functions = kernel_source("shared/formulas.h") + "\n", epilogue = "(sum)";
   for (std::size_t m = 0; m < sums.size(); ++m) {
-    operands += fmt::format("{1}__global const float *m{0}_from, __global float *m{0}_to", m, m == 0 ? "" : ", ");
+    memories += fmt::format("MEMORY(const float *, m{0}_from) MEMORY(float *, m{0}_to) ", m);
     numbers += fmt::format("NUMBER(ulong, m{0}_from_offset) NUMBER(ulong, m{0}_to_offset) ", m);
     for (const std::string_view number : kSumNumbers) numbers += fmt::format("NUMBER(uint, m{}_{}) ", m, number);
     if (sums[m].epilogue == nullptr) continue;
@@ -65,9 +66,9 @@ std::string sums_text(std::span<const Sum> sums) {
   for (const std::string_view number : kSumNumbers) declared += fmt::format(", {}", number);
   return functions +
          fmt::format(
-             "#define SUM_OPERANDS {}\n#define SUM_NUMBERS(NUMBER) {}\n#define SUM_MEMBER {}; {}\n"
+             "#define SUM_MEMORIES(MEMORY) {}\n#define SUM_NUMBERS(NUMBER) {}\n#define SUM_MEMBER {}; {}\n"
              "#define SUM_EPILOGUE(sum) {}\n",
-             operands, numbers, declared, text_by_group(sums.size(), sum_member_text), epilogue) +
+             memories, numbers, declared, text_by_group(sums.size(), sum_member_text), epilogue) +
          kernel_source("ops/grouped_sums.cl");
 }
 
@@ -75,11 +76,10 @@ std::string sums_text(std::span<const Sum> sums) {
 constexpr std::size_t kMostSums = 8;
 
 bool is_small_sum(const Context& context, const KernelRequest& request) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 20;
   if (request.inputs.size() != 1 || request.input_layouts[0] != nullptr) return false;
   const std::optional<Sum> sum = sum_of(*request.op);
   const std::int64_t elements = request.inputs[0].shape.elements();
-  if (!sum || elements == 0 || elements > kMostElements) return false;
+  if (!sum || elements == 0 || elements > kMostOfSmallSum) return false;
   if (sum->epilogue != nullptr && (sum->epilogue->inputs() > 1 || sum->epilogue->uses_coordinates())) return false;
   const std::vector<ReducePass> passes = passes_of_sum(context, request, *sum);
   return passes.size() == 1 && passes[0].parts == 1;
@@ -91,7 +91,7 @@ std::optional<GroupKind> kind_of_sum(Context& context, const KernelRequest& requ
   // What sums by channel read is often in the last cache yet; of the others a launch takes longest.
   constexpr std::size_t kMostAwaited = std::size_t{1} << 20, kMostAwaitedByChannel = std::size_t{32} << 20;
   if (context.limits().is_cpu) return {};
-  if (const auto by_channel = channel_sum_of(request)) {
+  if (const auto by_channel = channel_sum_of(context, request)) {
     return GroupKind{channel_sum_kind(context, *by_channel), "reduce_sum", kMostAwaitedByChannel};
   }
   return is_small_sum(context, request) ? std::optional(GroupKind{"row-major", "reduce_sum", kMostAwaited})
@@ -99,7 +99,7 @@ std::optional<GroupKind> kind_of_sum(Context& context, const KernelRequest& requ
 }
 
 std::unique_ptr<Kernel> prepare_grouped_sums(Context& context, std::span<const KernelRequest> requests) {
-  if (channel_sum_of(requests[0])) return prepare_channel_sums(context, requests);
+  if (channel_sum_of(context, requests[0])) return prepare_channel_sums(context, requests);
   std::vector<StagedKernel::AnyStage> stages;
   for (std::size_t first = 0; first < requests.size(); first += kMostSums) {
     const std::size_t count = std::min(kMostSums, requests.size() - first);
@@ -127,7 +127,9 @@ std::unique_ptr<Kernel> prepare_grouped_sums(Context& context, std::span<const K
         list.emplace_back(as_uint(value));
       }
     }
-    stages.emplace_back(Stage{context.program_from(sums_text(sums), {fmt::format("THREADS={}", threads)}),
+    std::vector<std::string> definitions = memory_definitions(context);
+    definitions.push_back(fmt::format("THREADS={}", threads));
+    stages.emplace_back(Stage{context.program_from(sums_text(sums), definitions),
                               "grouped_sums",
                               {PackedArguments{std::move(list)}},
                               {size(groups) * threads, 1, 1},

@@ -39,6 +39,7 @@ bool is_by_token(const ops::Reduce& op, std::size_t rank, ChannelAxis axis) {
 }
 
 PreparedKernel prepare_sums_of(Context& context, const KernelRequest& request, const ChannelSum& sum) {
+  if (sum.is_of_rows()) return prepared(request, prepare_channel_sums(context, {&request, 1}));
   return prepared_channels_last(request, prepare_channel_sums(context, {&request, 1}),
                                 of_shape(request.inputs[0].shape, request.inputs), {}, sum.image.axis());
 }
@@ -54,7 +55,7 @@ PreparedKernel prepare_padded_sums(Context& context, const KernelRequest& reques
 
 std::optional<PreparedKernel> prepare_reduce_channels_last(Context& context, const ops::Reduce& op,
                                                            const KernelRequest& request) {
-  const std::optional<ChannelSum> by_channel = channel_sum_of(request);
+  const std::optional<ChannelSum> by_channel = channel_sum_of(context, request);
   if (as_padded_tokens(request.input_layouts[0]) != nullptr) {
     return by_channel ? std::optional(prepare_padded_sums(context, request)) : std::nullopt;
   }
@@ -87,7 +88,7 @@ std::optional<PreparedKernel> prepare_prologued_reduce(Context& context, const o
                                                        const KernelRequest& request, const Prologue& prologue,
                                                        const Epilogue* epilogue) {
   if (epilogue != nullptr) return {};
-  if (const auto by_channel = channel_sum_of(request)) return prepare_sums_of(context, request, *by_channel);
+  if (const auto by_channel = channel_sum_of(context, request)) return prepare_sums_of(context, request, *by_channel);
   const ChannelsLast* image = nullptr;
   for (const std::size_t i : of_shape(request.inputs[0].shape, request.inputs)) {
     if (image == nullptr) image = as_channels_last(request.input_layouts[i]);

@@ -25,11 +25,15 @@ class PendingProgram {
   /// Waits for the program, which lives as long as a copy of this. Throws DeviceError with the build log when the
   /// source does not compile.
   [[nodiscard]] cl_program get() const;
+  /// Whether its kernels receive one memory for all of their packed arguments (launch/one_memory.hpp).
+  [[nodiscard]] bool has_one_memory() const { return has_one_memory_; }
 
  private:
+  friend class Context;
   friend class ProgramCache;
   explicit PendingProgram(std::shared_future<ProgramHandle> program) : program_(std::move(program)) {}
   std::shared_future<ProgramHandle> program_;
+  bool has_one_memory_ = false;
 };
 
 /// A file holds one binary and the full text it was built from: source, options, device, driver, platform and library

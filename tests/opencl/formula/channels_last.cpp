@@ -221,12 +221,17 @@ TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[openc
     Shape src, weights;
     Conv2dOptions options;
   };
-  // Large enough to be worth the units. Strides with phases and places that no tap reaches; few channels, whose lines
-  // are unrolled; k that is cut.
+  // Large enough to be worth the units. Strides with phases, of few images all in one launch, and places that no tap
+  // reaches; few channels, whose lines are unrolled; k that is cut.
   const std::vector<Geometry> geometries = {
       {{4, 64, 28, 28}, {96, 64, 3, 3}, {.padding = {1, 1}}},
       {{16, 64, 29, 30}, {72, 64, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}},
       {{24, 128, 28, 28}, {256, 128, 1, 1}, {.stride = {2, 2}}},
+      {{1, 256, 15, 14}, {512, 256, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}},
+      {{8, 128, 28, 28}, {256, 128, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}},
+      {{16, 128, 28, 28}, {256, 128, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}},
+      {{2, 64, 56, 55}, {128, 64, 3, 3}, {.stride = {2, 1}, .padding = {1, 1}}},
+      {{2, 64, 45, 29}, {128, 64, 5, 3}, {.stride = {3, 1}, .padding = {2, 0}}},
       {{2, 512, 7, 7}, {512, 512, 3, 3}, {.padding = {1, 1}}},
       {{4, 40, 20, 20}, {136, 40, 5, 5}, {.padding = {4, 4}, .dilation = {2, 2}}},
       {{16, 3, 65, 70}, {64, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}}},

@@ -151,6 +151,46 @@ __kernel void packed(__global const long *src, __global const long *table, __glo
   }
 }
 
+TEST_CASE("packed arguments in others are structs that share the memories of the first", "[opencl][launch]") {
+  const std::string kTwo = R"cl(
+#define MEMBER_NUMBERS(NUMBER) NUMBER(ulong, src_offset) NUMBER(ulong, kept_offset) NUMBER(uint, factor)
+typedef struct { MEMBER_NUMBERS(NUMBER_MEMBER) } member_numbers;
+typedef struct { member_numbers first, second; } launch_numbers;
+#define TWO_MEMORIES(MEMORY) MEMORY(const int *, src) MEMORY(int *, kept)
+__kernel void two(MEMORY_PARAMETERS(TWO_MEMORIES) const launch_numbers numbers, __global int *dst, ulong dst_offset) {
+  DECLARE_MEMORIES(TWO_MEMORIES)
+  kept[numbers.first.kept_offset] = src[numbers.first.src_offset] * (int)numbers.first.factor;
+  kept[numbers.second.kept_offset] = src[numbers.second.src_offset] * (int)numbers.second.factor;
+  dst[dst_offset] = kept[numbers.first.kept_offset] + 100 * kept[numbers.second.kept_offset];
+}
+)cl";
+  for (const DevicePtr& device : opencl_devices()) {
+    INFO(device->info().id);
+    Context& context = context_of(device);
+    const opencl::KeptArgument memory = opencl::kept(2 * sizeof(int));
+    std::vector<Argument> members;
+    for (const std::uint32_t i : {0U, 1U}) {
+      opencl::BufferArgument src = opencl::input(0);
+      src.extra_bytes = i * 2 * sizeof(int);
+      PackedArguments member{{src, further(memory, i * sizeof(int)), std::uint32_t{3} + i}};
+      if (i > 0) make_offsets(member);
+      members.emplace_back(std::move(member));
+    }
+    const StagedKernel kernel(context, "two",
+                              {Stage{context.program_from(kernel_source("shared/numbers.h") + kTwo),
+                                     "two",
+                                     {PackedArguments{std::move(members)}, output(0)}}});
+    const std::vector<std::int32_t> src{5, 0, 7};
+    const BufferPtr from = device->allocate(src.size() * sizeof(int)), to = device->allocate(sizeof(int));
+    device->write(*from, 0, std::as_bytes(std::span(src)));
+    const Operand input_at{from.get(), 0}, output_at{to.get(), 0};
+    kernel.bind({&input_at, 1}, {&output_at, 1}, {})->enqueue();
+    std::int32_t value = 0;
+    device->read(*to, 0, std::as_writable_bytes(std::span(&value, 1)));
+    CHECK(value == 15 + 100 * 28);
+  }
+}
+
 TEST_CASE("a stage that runs once does so again after a run that failed", "[opencl][launch]") {
   for (const DevicePtr& device : opencl_devices()) {
     INFO(device->info().id);

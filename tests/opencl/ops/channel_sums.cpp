@@ -1,5 +1,7 @@
 // Sums by channel of images that lie channels-last, run after run. With matrix cores one launch makes them, which
 // counts the groups that are done in memory that it keeps.
+#include <numeric>
+
 #include "concord/compile/program.hpp"
 #include "concord/opencl/formula/padded_tokens.hpp"
 #include "concord/ops/reduce.hpp"
@@ -107,6 +109,38 @@ TEST_CASE("channels-last: sums in one launch have the bits of sums in a launch e
       write(alone, i);
       alone.run();
       CHECK(difference(together.read(results[i]), alone.read(result)).empty());
+    }
+  }
+}
+
+TEST_CASE("sums by channel of large rows of floats, several in one launch", "[opencl][ops]") {
+  const std::vector<Shape> shapes{{2, 2100, 264}, {4200, 264}, {1, 1, 4400, 264}};
+  for (const DevicePtr& own : opencl_devices_with_groups_of(256)) {
+    INFO(own->info().id);
+    const DebugOption kernels("kernels", "gpu");
+    Graph graph;
+    std::vector<Value> results;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const Value x = graph.input("x" + std::to_string(i), {DType::f32, shapes[i]});
+      std::vector<std::int64_t> axes(shapes[i].rank() - 1);
+      std::iota(axes.begin(), axes.end(), 0);
+      results.push_back(sum(x, axes));
+    }
+    Program program = compile(graph, results, std::make_shared<Variables>(Device::open(own->info().id), 7));
+    std::vector<Array> numbers;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      numbers.push_back(integers(shapes[i], static_cast<std::uint32_t>(i)));
+      const std::vector<float> values(numbers[i].values.begin(), numbers[i].values.end());
+      program.write("x" + std::to_string(i), Tensor::of<float>(shapes[i], values));
+    }
+    std::vector<std::string> launched;
+    for (const TraceEntry& entry : program.run_traced()) launched.push_back(entry.kernel);
+    CHECK(launched == std::vector<std::string>{"grouped sums rows"});
+    program.run();
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      std::vector<double> expected(264);
+      for (std::size_t k = 0; k < numbers[i].values.size(); ++k) expected[k % 264] += numbers[i].values[k];
+      CHECK(to_array(program.read(results[i])).values == expected);
     }
   }
 }

@@ -260,12 +260,12 @@ std::vector<Argument> joined(std::vector<Argument> first, const std::vector<Argu
 
 }  // namespace
 
-PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
+std::vector<Argument> pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box,
+                                  const KeptArgument& maps) {
   constexpr std::int64_t kAlignment = 256;
   Packer packer(context, gemm);
   const PlaneNumbers& numbers = packer.numbers();
   const PlaneSizes sizes = plane_sizes(gemm, form, box);
-  const KeptArgument maps = kept(2 * sizeof(TensorMap));
   std::int64_t left = round_up(static_cast<std::int64_t>(gemm.before_bytes), kAlignment);
   std::vector<Argument> scale_arguments, left_scales, right_scales;
   if (gemm.is_scaled) {
@@ -301,7 +301,7 @@ PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, co
   }
   if (!gemm.b.is_channels_last) gemm.before.push_back(pack_right(packer, gemm, form, box, right_place));
   gemm.before_bytes = size(end);
-  return {further(maps, 0, 1), scale_arguments};
+  return scale_arguments;
 }
 
 }  // namespace concord::opencl

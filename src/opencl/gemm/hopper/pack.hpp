@@ -6,13 +6,12 @@
 
 namespace concord::opencl {
 
-/// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps, which the
-/// launch keeps. Returns the arguments of the GEMM kernel: the position of the maps, the left one first, and for a
-/// scaled problem the flags and the scales of the operands.
-struct PackedPlanes {
-  KeptArgument maps;
-  std::vector<Argument> scales;
-};
-[[nodiscard]] PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box);
+/// Of the tensor maps of a product's two operands.
+inline constexpr std::size_t kMapsBytes = 2 * sizeof(TensorMap);
+
+/// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps to `maps`, the
+/// left one first. Returns arguments of the GEMM kernel: for a scaled problem the flags and the scales of the operands.
+[[nodiscard]] std::vector<Argument> pack_planes(Context& context, Gemm& gemm, const PlaneForm& form,
+                                                const PlaneBox& box, const KeptArgument& maps);
 
 }  // namespace concord::opencl
