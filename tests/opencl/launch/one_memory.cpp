@@ -86,6 +86,37 @@ TEST_CASE("a kernel with one memory finds operands and tables in others", "[open
   }
 }
 
+TEST_CASE("a kernel with one memory may have packed numbers alone", "[opencl][launch]") {
+  const std::string source = R"cl(
+#define NONE(MEMORY)
+#define SUM_NUMBERS(NUMBER) NUMBER(int, a) NUMBER(int, b)
+typedef struct { SUM_NUMBERS(NUMBER_MEMBER) } sum_numbers;
+__kernel void sum_of_numbers(MEMORY_PARAMETERS(NONE) const sum_numbers numbers, __global int *dst, ulong dst_offset) {
+  dst[dst_offset] = numbers.a + numbers.b;
+}
+)cl";
+  for (const DevicePtr& device : devices_that_keep_places()) {
+    for (const char* const memories : {"one", "each"}) {
+      INFO(memories << " on " << device->info().id);
+      const DebugOption option("memories", memories);
+      Context& context = context_of(device);
+      const StagedKernel kernel(
+          context, "sum",
+          {Stage{context.program_from(kernel_source("shared/numbers.h") + source, memory_definitions(context)),
+                 "sum_of_numbers",
+                 {PackedArguments{{std::int32_t{40}, std::int32_t{2}}}, output(0)},
+                 {1, 1, 1},
+                 {1, 1, 1}}});
+      const BufferPtr to = buffer_of(*device, {0, 0});
+      const Operand result{to.get(), 4};
+      kernel.bind({}, {&result, 1}, {})->enqueue();
+      std::int32_t value = 0;
+      device->read(*to, 4, std::as_writable_bytes(std::span(&value, 1)));
+      CHECK(value == 42);
+    }
+  }
+}
+
 TEST_CASE("a buffer that a kernel finds by its address is kept until the kernel has run", "[opencl][launch]") {
   for (const DevicePtr& device : devices_that_keep_places()) {
     INFO(device->info().id);

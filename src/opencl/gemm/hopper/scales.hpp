@@ -11,7 +11,7 @@ namespace concord::opencl {
 struct OperandScales {
   BufferArgument inverses;
   std::int64_t batch_scales, step;
-  /// SCALE_OPERAND of gemm/hopper/scales.h.
+  /// SCALE_OPERAND, or SCALE_MEMORY, of gemm/hopper/scales.h.
   [[nodiscard]] std::vector<Argument> arguments() const;
 };
 
