@@ -21,6 +21,9 @@
 //   2.6        eltwise_relu                    NaN becomes 0                           a pass of our own
 //   2.6        products of 2^31 rows and more  sizes are cut to 32 bits: a division    NotSupported
 //                                              by zero ends the process
+//   2.6        compiled fp32 products          the stack pointer points into a         signals are held
+//              (gemm:jit) before AVX-512       buffer on the heap: the frame of a      (signals.hpp)
+//                                              signal's handler is written there
 #pragma once
 
 #include <string_view>
@@ -39,6 +42,10 @@ struct Backend;
 [[nodiscard]] bool is_faulty_in_bf16(const ops::ConvSizes& sizes);
 /// The same of the weights' gradient.
 [[nodiscard]] bool is_faulty_backward_weights_in_bf16(const ops::ConvSizes& sizes);
+
+/// Whether a signal may not reach a thread that runs this implementation, named as in oneDNN: it may use the stack
+/// pointer for other things.
+[[nodiscard]] bool moves_stack_pointer(std::string_view implementation);
 
 /// Throws NotSupported if an operand or a result is larger along an axis than oneDNN can count.
 void check_countable(const KernelRequest& request);

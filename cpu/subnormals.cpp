@@ -2,6 +2,7 @@
 #include "subnormals.hpp"
 
 #include "concord/core/threads.hpp"
+#include "signals.hpp"
 #include "threads.hpp"
 
 #if defined(__x86_64__)
@@ -37,10 +38,13 @@ SubnormalsAreZero::SubnormalsAreZero() : before_(mode()) {
   thread_local std::uint64_t set_in = ~std::uint64_t{0};
   const int threads = num_threads();
   const std::uint64_t now = thread_generation() << 16 | static_cast<std::uint64_t>(threads);
-  if (set_in == now || kAreZero == 0) return;
+  if (set_in == now) return;
   set_in = now;
 #pragma omp parallel num_threads(threads)
-  set_mode(mode() | kAreZero);
+  {
+    set_mode(mode() | kAreZero);
+    if (omp_get_thread_num() > 0) hold_signals_of_thread();
+  }
 }
 
 SubnormalsAreZero::~SubnormalsAreZero() {

@@ -64,10 +64,11 @@ TEST_CASE("a network learns photos in folders and names new ones", "[cli][own_da
   }
   const std::string weights = (folder / "w.safetensors").string(), sheet = (folder / "sheet.png").string();
   const Arguments device{"--device", cheap_device()};
-  const Ended trained = run_command(with(
-      {"train", "resnet20:depth=1,width=8", "--data", "folder:" + (folder / "photos").string(), "--augment", "flip",
-       "--epochs", "20", "--batch", "16", "--optimizer", "adam", "--lr", "0.01", "--quiet", "--out", weights},
-      device));
+  const Ended trained =
+      run_command(with({"train", "resnet20:depth=1,width=8", "--data", "folder:" + (folder / "photos").string(),
+                        "--augment", "flip", "--epochs", "20", "--batch", "16", "--optimizer", "adam", "--lr", "0.005",
+                        "--schedule", "cosine", "--quiet", "--out", weights},
+                       device));
   INFO(trained.err);
   REQUIRE(trained.code == 0);
   const Ended named =

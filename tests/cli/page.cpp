@@ -225,7 +225,10 @@ Comparison everything() {
   }
   result.runs[3].first_deviation = result.runs[3].operators.back();
   result.runs[4].losses.back() = NAN;
-  result.perturbed = {{result.runs[1].losses, 1e-7, result.runs[0].weight_distances}};
+  std::vector<float> but_the_last = result.runs[0].losses;  // one point that differs: not a line
+  but_the_last.back() += 0.01F;
+  result.perturbed = {{result.runs[1].losses, 1e-7, result.runs[0].weight_distances},
+                      {but_the_last, 1e-7, result.runs[0].weight_distances}};
   result.check_cost = {{0.010, 0.010}, {0.011}, 1.5};
   return result;
 }

@@ -52,6 +52,7 @@ svg .name { fill: var(--ink); }
 .line.wideline { stroke-width: 6; stroke-opacity: 0.45; }
 .line.dashed { stroke-dasharray: 6 4; stroke-width: 1.5; }
 .mark { fill: var(--c); fill-opacity: 0.75; stroke: var(--card); stroke-width: 1; }
+.mark.lone { fill-opacity: 1; }
 .s0 { --c: var(--s0); } .s1 { --c: var(--s1); } .s2 { --c: var(--s2); } .s3 { --c: var(--s3); }
 .s4 { --c: var(--s4); } .s5 { --c: var(--s5); } .s6 { --c: var(--s6); } .s7 { --c: var(--s7); }
 .noise { --c: var(--noise); }

@@ -99,8 +99,8 @@ double Plot::top(double y) const { return height_ - kBottom - y_.place(y) * (hei
 
 void Plot::run(std::span<const PlotPoint> points, std::string_view style) {
   if (points.size() == 1) {
-    body_ += fmt::format("<circle class=\"mark {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>", style, left(points[0].x),
-                         top(points[0].y));
+    body_ += fmt::format("<circle class=\"mark lone {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>", style,
+                         left(points[0].x), top(points[0].y));
     return;
   }
   body_ += fmt::format("<polyline class=\"line {}\" points=\"", style);

@@ -62,7 +62,7 @@ TEST_CASE("a line is broken where a value cannot be drawn", "[compare]") {
   plot.line(points, "s0");
   const std::string svg = plot.svg("losses");
   CHECK(count_of(svg, "<polyline class=\"line s0\"") == 2);
-  CHECK(count_of(svg, "<circle class=\"mark s0\"") == 1);  // the one between two gaps
+  CHECK(count_of(svg, "<circle class=\"mark lone s0\"") == 1);  // the one between two gaps
   CHECK_THAT(svg, !contains("nan") && !contains("inf"));
   // 62 px are left of the axes and 14 right of them; 12 above and 44 below, of 346.
   CHECK_THAT(svg, contains("points=\"62.0,302.0 255.0,157.0 \"") && contains("448.0,12.0 \""));
