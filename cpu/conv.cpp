@@ -49,8 +49,9 @@ int added_in_place(const Epilogue& epilogue, const KernelRequest& request) {
   return is_image && is_read_once ? first.operand : -1;
 }
 
-PreparedKernel conv_stored_as(DType stored, const ops::Conv& op, const Epilogue& epilogue,
-                              const KernelRequest& request) {
+/// `in_place`: as of added_in_place.
+PreparedKernel conv_stored_as(DType stored, const ops::Conv& op, const Epilogue& epilogue, const KernelRequest& request,
+                              int in_place) {
   const ops::ConvSizes s = op.sizes(request.inputs);
   const TensorSpec& output = request.outputs[0];
   const Desc src = channels_last_desc(stored_as(request.inputs[0], stored));
@@ -66,7 +67,6 @@ PreparedKernel conv_stored_as(DType stored, const ops::Conv& op, const Epilogue&
       bias = plain_desc(DType::f32, {s.o});
       arguments.push_back(input_argument(DNNL_ARG_BIAS, static_cast<std::size_t>(epilogue.bias), bias));
     }
-    const int in_place = added_in_place(epilogue, request);
     const auto post_ops = post_ops_of(
         epilogue,
         [&](std::size_t operand) {
@@ -83,6 +83,9 @@ PreparedKernel conv_stored_as(DType stored, const ops::Conv& op, const Epilogue&
     if (in_place >= 0) prepared.input_layouts[static_cast<std::size_t>(in_place)] = channels_last(output, stored);
     const auto desc = conv_forward(src, any_desc(stored, weights_dims(s)), bias, dst, geometry_of(s),
                                    attributes(post_ops, request.precision));
+    if (in_place >= 0 && is_faulty_sum(desc.impl_info_str(), s.o)) {
+      return conv_stored_as(stored, op, epilogue, request, -1);
+    }
     arguments.push_back(input_argument(DNNL_ARG_WEIGHTS, 1, desc.weights_desc()));
     prepared.input_layouts[0] = channels_last(request.inputs[0], stored);
     prepared.input_layouts[1] = layout_of(request.inputs[1], desc.weights_desc());
@@ -137,8 +140,9 @@ PreparedKernel conv_backward_weights_stored_as(DType stored, const ops::ConvBack
 
 PreparedKernel prepare_conv_with(const ops::Conv& op, const Epilogue& epilogue, const KernelRequest& request) {
   const bool is_faulty = is_faulty_in_bf16(op.sizes(request.inputs));
-  return in_narrowest_type(is_faulty ? Precision::fp32 : request.precision,
-                           [&](DType stored) { return conv_stored_as(stored, op, epilogue, request); });
+  return in_narrowest_type(is_faulty ? Precision::fp32 : request.precision, [&](DType stored) {
+    return conv_stored_as(stored, op, epilogue, request, added_in_place(epilogue, request));
+  });
 }
 
 namespace {

@@ -14,6 +14,11 @@ bool is_faulty_backward_weights(std::string_view implementation, const ops::Conv
   return implementation.starts_with("jit_1x1") && has_stride && sizes.group_c() % kLanes != 0;
 }
 
+bool is_faulty_sum(std::string_view implementation, std::int64_t channels) {
+  constexpr std::int64_t kLanes = 4;
+  return implementation.starts_with("jit_dw:sse41") && channels % kLanes != 0;
+}
+
 bool is_faulty_in_bf16(const ops::ConvSizes& sizes) {
   const ops::Spatial kernel{sizes.kd, sizes.kh, sizes.kw};
   bool is_shorter = false;

@@ -9,6 +9,10 @@
 //              channels-last                   elements of an operand of the whole     for each chain that a
 //                                              result, and of one by channel in        kernel computes wrong
 //                                              three dimensions                        (post_ops_check.cpp)
+//   2.6        depthwise convolution before    the step that adds what lies in the     that operand is read
+//              AVX2 (jit_dw:sse41),            result needs addresses that are         beside the result
+//              channels-last                   multiples of 16: it crashes unless
+//                                              the channels are multiples of 4
 //   2.6        weights' gradient of a 1x1      writes beyond its memory where the      the next implementation
 //              convolution with a stride,      channels of src are no multiple of 16
 //              jit_1x1 (avx2, avx512_core),
@@ -37,6 +41,9 @@ struct Backend;
 
 /// Whether this implementation of the weights' gradient, named as in oneDNN, is in the table.
 [[nodiscard]] bool is_faulty_backward_weights(std::string_view implementation, const ops::ConvSizes& sizes);
+
+/// Whether this implementation of a convolution to so many channels may not add its result to what lies there.
+[[nodiscard]] bool is_faulty_sum(std::string_view implementation, std::int64_t channels);
 
 /// Whether the convolution, or its gradient, is in the table with operands in bf16.
 [[nodiscard]] bool is_faulty_in_bf16(const ops::ConvSizes& sizes);

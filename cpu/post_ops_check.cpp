@@ -131,14 +131,14 @@ double error_of(const Operator& op, const Epilogue& epilogue, const KernelReques
   return error / std::max(largest, 1e-30);
 }
 
-/// The request with one image or few rows. Unchanged if the shape of an operand does not show which dimension counts
+/// The request with two images or few rows. Unchanged if the shape of an operand does not show which dimension counts
 /// images or rows.
 KernelRequest smaller(const Operator& op, const KernelRequest& request) {
-  constexpr std::int64_t kRows = 17;
+  constexpr std::int64_t kRows = 17, kImages = 2;
   const auto* matmul = dynamic_cast<const ops::Matmul*>(&op);
   const Shape whole = request.outputs[0].shape;
   if (matmul != nullptr && (whole.rank() != 2 || request.inputs[1].shape.rank() != 2)) return request;
-  const std::int64_t rows = matmul != nullptr ? std::min(whole[0], kRows) : 1;
+  const std::int64_t rows = std::min(whole[0], matmul != nullptr ? kRows : kImages);
   const auto cut = [&](TensorSpec& spec, std::size_t axis) {
     std::vector<std::int64_t> dims(spec.shape.dims().begin(), spec.shape.dims().end());
     dims[axis] = rows;
@@ -165,13 +165,22 @@ std::string words_of(const Epilogue& epilogue, const KernelRequest& request) {
   return words;
 }
 
+/// Along which axes the result has several elements. Along others an operand that is read at wrong places does not
+/// show.
+std::string several_of(const Shape& shape) {
+  std::string axes;
+  for (const std::int64_t dim : shape.dims()) axes += dim > 1 ? "n" : "1";
+  return axes;
+}
+
 /// The properties that distinguish kernels, as text.
 std::string key_of(const Operator& op, const Epilogue& epilogue, const KernelRequest& request,
                    const std::string& implementation) {
   const auto* conv = dynamic_cast<const ops::Conv*>(&op);
   const std::int64_t groups = conv != nullptr ? conv->options().groups : 1;
   const bool is_depthwise = groups > 1 && request.inputs[1].shape[1] == 1;
-  return fmt::format("{} {}d{}, {}, {}: {}", op.name(), request.outputs[0].shape.rank(),
+  return fmt::format("{} {}d {}{}, {}, {}: {}", op.name(), request.outputs[0].shape.rank(),
+                     several_of(request.outputs[0].shape),
                      is_depthwise ? " depthwise"
                      : groups > 1 ? " groups"
                                   : "",

@@ -46,6 +46,7 @@ struct Convolution {
       : x(input("x", c.src)),
         y(conv2d(x, input("w", c.weights), {.stride = c.stride, .padding = c.padding, .groups = c.groups})),
         whole(input("whole", y.shape())),
+        other(input("other", y.shape())),
         channels(input("channels", Shape{y.shape()[1], 1, 1})) {}
   Value input(const std::string& name, const Shape& shape) {
     inputs.emplace(name, normal_tensor(shape, static_cast<std::uint32_t>(inputs.size()) + 1));
@@ -54,7 +55,7 @@ struct Convolution {
 
   std::map<std::string, Tensor> inputs;
   Graph graph;
-  Value x, y, whole, channels;
+  Value x, y, whole, other, channels;
 };
 
 /// Sizes for which oneDNN takes kernels of several kinds: products of patches, compiled ones, depthwise ones.
@@ -64,7 +65,7 @@ std::vector<Case> cases() {
       {{1, 17, 5, 7}, {8, 17, 1, 2}, {1, 3}, {0, 1}},  {{2, 3, 7, 6}, {5, 3, 3, 3}, {1, 1}, {1, 1}},
       {{2, 32, 6, 6}, {32, 32, 3, 3}, {1, 1}, {1, 1}}, {{2, 16, 5, 5}, {24, 16, 1, 1}, {1, 1}, {0, 0}},
       {{1, 8, 5, 5}, {6, 4, 3, 3}, {1, 1}, {0, 0}, 2}, {{2, 16, 8, 8}, {16, 1, 3, 3}, {1, 1}, {1, 1}, 16},
-      {{2, 5, 6, 6}, {5, 1, 3, 3}, {2, 2}, {1, 1}, 5}};
+      {{2, 5, 6, 6}, {5, 1, 3, 3}, {2, 2}, {1, 1}, 5}, {{3, 2, 1, 1}, {2, 2, 1, 1}, {1, 1}, {0, 0}}};
   return all;
 }
 
@@ -82,6 +83,7 @@ TEST_CASE("a convolution with a chain behind it gives what its operators give, w
       [](const Convolution& c) { return (c.y * 0.5F + c.whole) * c.channels; },
       [](const Convolution& c) { return c.y * 0.5F + 0.25F; },
       [](const Convolution& c) { return relu((c.y + 0.25F) * 0.5F); },
+      [](const Convolution& c) { return c.y * c.whole - c.other; },
   };
   for (const Case& sizes : cases()) {
     for (std::size_t k = 0; k < chains.size(); ++k) {
