@@ -49,7 +49,7 @@ int added_in_place(const Epilogue& epilogue, const KernelRequest& request) {
   return is_image && is_read_once ? first.operand : -1;
 }
 
-/// `in_place`: as of added_in_place.
+/// `in_place`: the operand that the primitive adds to its output, or -1.
 PreparedKernel conv_stored_as(DType stored, const ops::Conv& op, const Epilogue& epilogue, const KernelRequest& request,
                               int in_place) {
   const ops::ConvSizes s = op.sizes(request.inputs);

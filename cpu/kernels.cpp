@@ -4,9 +4,7 @@
 #include <unordered_map>
 
 #include "concord/core/check.hpp"
-#include "onednn_faults.hpp"
-#include "signals.hpp"
-#include "subnormals.hpp"
+#include "thread_mode.hpp"
 #include "threads.hpp"
 
 namespace concord::cpu {
@@ -16,17 +14,12 @@ class PrimitiveLaunch final : public Launch {
  public:
   PrimitiveLaunch(dnnl::primitive primitive, std::string name, std::unordered_map<int, dnnl::memory> arguments,
                   int threads)
-      : primitive_(std::move(primitive)),
-        name_(std::move(name)),
-        memories_(std::move(arguments)),
-        threads_(threads),
-        moves_stack_pointer_(moves_stack_pointer(name_)) {
+      : primitive_(std::move(primitive)), name_(std::move(name)), memories_(std::move(arguments)), threads_(threads) {
     for (const auto& [argument, memory] : memories_) arguments_.push_back({argument, memory.get()});
   }
   void enqueue() override {
-    const SubnormalsAreZero mode;
+    const ThreadMode mode;
     const TeamSize team(threads_);
-    const SignalsHeld signals(moves_stack_pointer_);
     // The C++ function would build the list of arguments anew each time.
     guarded(name_, [&] {
       dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), stream().get(),
@@ -41,7 +34,6 @@ class PrimitiveLaunch final : public Launch {
   std::unordered_map<int, dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
   int threads_;
-  bool moves_stack_pointer_;
 };
 
 class PrimitiveKernel final : public Kernel {
@@ -89,7 +81,7 @@ class LoopLaunch final : public Launch {
   LoopLaunch(std::shared_ptr<const Loop> loop, Pointers pointers)
       : loop_(std::move(loop)), pointers_(std::move(pointers)) {}
   void enqueue() override {
-    const SubnormalsAreZero mode;
+    const ThreadMode mode;
     (*loop_)(pointers_);
   }
 

@@ -30,10 +30,6 @@ bool is_faulty_backward_weights_in_bf16(const ops::ConvSizes& sizes) {
   return is_faulty_in_bf16(sizes) || sizes.options.dilation != ops::Spatial{1, 1, 1};
 }
 
-bool moves_stack_pointer(std::string_view implementation) {
-  return implementation.find("gemm") != std::string_view::npos;
-}
-
 void check_countable(const KernelRequest& request) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   for (const auto* specs : {&request.inputs, &request.outputs}) {

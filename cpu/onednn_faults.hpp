@@ -1,5 +1,5 @@
 // What oneDNN computes wrong, version by version, and how this backend does without it. Used where primitives are made;
-// tests/cpu/onednn_faults.cpp holds oneDNN to each row, tests/compile/random_networks.cpp looks for further ones.
+// tests/cpu holds oneDNN to each row, tests/compile/random_networks.cpp looks for further ones.
 //
 //   versions   primitive                       what is wrong                           instead
 //   2.6        compiled post-operations        eltwise_linear steps all take the       one such step a chain
@@ -25,8 +25,8 @@
 //   2.6        eltwise_relu                    NaN becomes 0                           a pass of our own
 //   2.6        products of 2^31 rows and more  sizes are cut to 32 bits: a division    NotSupported
 //                                              by zero ends the process
-//   2.6        compiled fp32 products          the stack pointer points into a         signals are held
-//              (gemm:jit) before AVX-512       buffer on the heap: the frame of a      (signals.hpp)
+//   2.6        compiled fp32 products          the stack pointer points into a         signals are blocked
+//              (gemm:jit)                      buffer on the heap: the frame of a      (signals.hpp)
 //                                              signal's handler is written there
 #pragma once
 
@@ -49,10 +49,6 @@ struct Backend;
 [[nodiscard]] bool is_faulty_in_bf16(const ops::ConvSizes& sizes);
 /// The same of the weights' gradient.
 [[nodiscard]] bool is_faulty_backward_weights_in_bf16(const ops::ConvSizes& sizes);
-
-/// Whether a signal may not reach a thread that runs this implementation, named as in oneDNN: it may use the stack
-/// pointer for other things.
-[[nodiscard]] bool moves_stack_pointer(std::string_view implementation);
 
 /// Throws NotSupported if an operand or a result is larger along an axis than oneDNN can count.
 void check_countable(const KernelRequest& request);

@@ -13,6 +13,7 @@
 
 #include "concord/core/log.hpp"
 #include "concord/core/philox.hpp"
+#include "signals.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -42,6 +43,7 @@ struct Placed {
 };
 
 void reorder(dnnl::memory& from, dnnl::memory& to) {
+  const SignalsBlocked signals;  // for threads that oneDNN starts
   dnnl::reorder(from, to).execute(stream(), from, to);
   stream().wait();
 }
@@ -165,7 +167,7 @@ std::string words_of(const Epilogue& epilogue, const KernelRequest& request) {
   return words;
 }
 
-/// Along which axes the result has several elements. Along others an operand that is read at wrong places does not
+/// Along which axes the result has several elements. With one element along an axis, a wrong index along it does not
 /// show.
 std::string several_of(const Shape& shape) {
   std::string axes;

@@ -5,9 +5,8 @@
 #include <array>
 
 #include "bf16_simd.hpp"
-#include "signals.hpp"
-#include "subnormals.hpp"
 #include "team.hpp"
+#include "thread_mode.hpp"
 #include "threads.hpp"
 
 namespace concord::cpu {
@@ -43,8 +42,7 @@ class RecurrentLaunch final : public Launch {
         step_(std::move(step)),
         pointers_(std::move(pointers)) {}
   void enqueue() override {
-    const SubnormalsAreZero mode;
-    const SignalsHeld signals;  // once, not at every product of every step
+    const ThreadMode mode;
     const auto steps = static_cast<std::int64_t>(launches_[0].products.size());
     in_step(static_cast<int>(launches_.size()), steps, [&](std::int64_t k, int part) {
       const auto number = static_cast<std::size_t>(part);

@@ -11,30 +11,30 @@ namespace {
 /// What the instructions of a thread raise.
 constexpr std::array kOwn{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 
-thread_local bool are_held = false;
+thread_local bool are_blocked = false;
 
-void hold(sigset_t* before) {
+void block(sigset_t* before) {
   sigset_t all;
   sigfillset(&all);
   for (const int own : kOwn) sigdelset(&all, own);
   pthread_sigmask(SIG_BLOCK, &all, before);
-  are_held = true;
+  are_blocked = true;
 }
 
 }  // namespace
 
-SignalsHeld::SignalsHeld(bool is_needed) : is_outermost_(is_needed && !are_held) {
-  if (is_outermost_) hold(&before_);
+SignalsBlocked::SignalsBlocked() : is_outermost_(!are_blocked) {
+  if (is_outermost_) block(&before_);
 }
 
-SignalsHeld::~SignalsHeld() {
+SignalsBlocked::~SignalsBlocked() {
   if (!is_outermost_) return;
-  are_held = false;
+  are_blocked = false;
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-void hold_signals_of_thread() {
-  if (!are_held) hold(nullptr);
+void block_signals_of_thread() {
+  if (!are_blocked) block(nullptr);
 }
 
 }  // namespace concord::cpu

@@ -174,7 +174,7 @@ void add_threads(CLI::App& command) {
   command
       .add_option_function<int>(
           "--threads", [](const int& threads) { set_num_threads(threads); },
-          "Number of host threads [$CONCORD_NUM_THREADS, else the number of processors]")
+          "Number of host threads [$CONCORD_NUM_THREADS, else $OMP_NUM_THREADS, else the processors that the process may use]")
       ->check(whole(1, 4096));
 }
 

@@ -109,7 +109,15 @@ class SpawnFiles {
     words.push_back(nullptr);
     environment.push_back(nullptr);
     pid_t process = 0;
-    const int error = ::posix_spawn(&process, program.c_str(), &actions_, nullptr, words.data(), environment.data());
+    sigset_t none;  // whatever the calling thread blocks
+    sigemptyset(&none);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    const int error =
+        ::posix_spawn(&process, program.c_str(), &actions_, &attributes, words.data(), environment.data());
+    posix_spawnattr_destroy(&attributes);
     if (error != 0) throw IoError(fmt::format("{} does not start: {}", program, std::strerror(error)));
     return process;
   }

@@ -18,26 +18,16 @@
 #include <ctime>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/control_groups.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"
 
 namespace concord {
 namespace {
-
-// What a container may use, by control groups of version 2 or 1; the largest number when there is no limit.
-std::uint64_t container_limit() {
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(path);
-    std::uint64_t bytes = 0;
-    if (file >> bytes && bytes > 0) return bytes;  // "max" is no number
-  }
-  return std::numeric_limits<std::uint64_t>::max();
-}
 
 /// The file that `address` was loaded from, by the kernel's table: "begin-end access offset device inode path". The
 /// path is absolute and without symbolic links, however the program was started and wherever it has gone since. Empty
@@ -149,7 +139,7 @@ std::uint64_t physical_memory_bytes() {
   const long page_bytes = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page_bytes <= 0) return 0;
   const std::uint64_t machine = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
-  return std::min(machine, container_limit());
+  return std::min(machine, memory_limit().value_or(machine));
 }
 
 ProcessorInfo processor_info() {

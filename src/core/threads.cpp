@@ -1,13 +1,11 @@
 // The number of threads, from the program or the environment.
 #include "concord/core/threads.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
 #include "concord/core/check.hpp"
+#include "concord/core/control_groups.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 
@@ -17,14 +15,6 @@ namespace {
 constexpr int kMost = 4096;
 
 std::atomic<int> wanted{0};  // 0: not said
-
-int processors() {
-#ifdef __linux__
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
-#endif
-  return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
-}
 
 int from_environment() {
   if (const auto text = environment("CONCORD_NUM_THREADS")) {
@@ -36,7 +26,7 @@ int from_environment() {
   // OpenMP's may be a list, a number a level of nesting; and what it cannot read it ignores.
   const std::string list = environment("OMP_NUM_THREADS").value_or("");
   const auto number = number_in_text<int>(std::string_view(list).substr(0, list.find(',')));
-  return number && *number >= 1 ? std::min(*number, kMost) : processors();
+  return number && *number >= 1 ? std::min(*number, kMost) : usable_processors();
 }
 
 }  // namespace

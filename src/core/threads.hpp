@@ -6,7 +6,7 @@
 namespace CONCORD_PUBLIC concord {
 
 /// The value of `set_num_threads`, else $CONCORD_NUM_THREADS, else $OMP_NUM_THREADS, else the number of processors that
-/// the process may use. At least 1.
+/// the process may use: those of its affinity, and at most the quota of its container, rounded up. At least 1.
 [[nodiscard]] int num_threads();
 
 /// Sets the number of threads for the whole process. Devices opened and programs compiled after the call use `threads`

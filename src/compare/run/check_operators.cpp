@@ -6,7 +6,6 @@
 #include <cmath>
 #include <future>
 #include <set>
-#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "concord/compare/run/deviation.hpp"
 #include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compare/tolerance/tolerance.hpp"
+#include "concord/core/control_groups.hpp"
 
 namespace concord {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kResultsAhead = 8;  // of nodes replayed and not checked yet: they take memory
 
 /// Of each device. The device and others compute meanwhile, perhaps on the same cores.
-std::size_t checking_threads() { return std::clamp(std::thread::hardware_concurrency() / 4, 1U, 3U); }
+std::size_t checking_threads() { return static_cast<std::size_t>(std::clamp(usable_processors() / 4, 1, 3)); }
 
 /// Adds the host's results for a node in double precision. Returns false for a node without a reference; the first
 /// device's results then stay the reference.

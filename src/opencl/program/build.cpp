@@ -5,9 +5,9 @@
 #include <boost/compute/platform.hpp>
 #include <charconv>
 #include <cstring>
-#include <thread>
 
 #include "concord/core/check.hpp"
+#include "concord/core/control_groups.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
@@ -131,7 +131,7 @@ unsigned build_threads(const boost::compute::device& device) {
   }
   const boost::compute::platform platform = device.platform();
   if (!builds_in_parallel(platform.vendor(), platform.version())) return 0;
-  return std::clamp(std::thread::hardware_concurrency(), 1U, kUsual);
+  return std::min(static_cast<unsigned>(usable_processors()), kUsual);
 }
 
 bool keeps_programs_itself(std::string_view version) { return version.find(kPocl) != std::string_view::npos; }

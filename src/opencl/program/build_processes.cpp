@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "concord/core/control_groups.hpp"
 #include "concord/core/debug_options.hpp"
 #include "concord/core/error.hpp"
 #include "concord/core/log.hpp"
@@ -52,8 +53,7 @@ unsigned BuildProcesses::wanted(const boost::compute::device& device) {
   // A context takes about half a GiB of either memory.
   const std::uint64_t by_device = device.get_info<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE) / (2 * kGiB);
   const std::uint64_t by_host = physical_memory_bytes() / (2 * kGiB);
-  return static_cast<unsigned>(
-      std::min({std::uint64_t{std::thread::hardware_concurrency()}, kUsual, by_device, by_host}));
+  return static_cast<unsigned>(std::min({static_cast<std::uint64_t>(usable_processors()), kUsual, by_device, by_host}));
 }
 
 std::filesystem::path BuildProcesses::program() {

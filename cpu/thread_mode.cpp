@@ -1,8 +1,7 @@
-// The processor's mode for subnormal numbers: MXCSR of x86-64, FPCR of 64-bit ARM.
-#include "subnormals.hpp"
+// Subnormal numbers are a matter of MXCSR on x86-64 and of FPCR on 64-bit ARM.
+#include "thread_mode.hpp"
 
 #include "concord/core/threads.hpp"
-#include "signals.hpp"
 #include "threads.hpp"
 
 #if defined(__x86_64__)
@@ -32,7 +31,7 @@ void set_mode(std::uint64_t) {}
 
 }  // namespace
 
-SubnormalsAreZero::SubnormalsAreZero() : before_(mode()) {
+ThreadMode::ThreadMode() : before_(mode()) {
   if ((before_ & kAreZero) != kAreZero) set_mode(before_ | kAreZero);
   // Threads that OpenMP starts later take the mode from the one that starts them.
   thread_local std::uint64_t set_in = ~std::uint64_t{0};
@@ -43,11 +42,11 @@ SubnormalsAreZero::SubnormalsAreZero() : before_(mode()) {
 #pragma omp parallel num_threads(threads)
   {
     set_mode(mode() | kAreZero);
-    if (omp_get_thread_num() > 0) hold_signals_of_thread();
+    if (omp_get_thread_num() > 0) block_signals_of_thread();
   }
 }
 
-SubnormalsAreZero::~SubnormalsAreZero() {
+ThreadMode::~ThreadMode() {
   if ((before_ & kAreZero) != kAreZero) set_mode(before_);
 }
 
