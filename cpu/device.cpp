@@ -54,8 +54,12 @@ std::byte* at(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   constexpr std::size_t kPart = std::size_t{1} << 18;
   const auto parts = static_cast<std::int64_t>((bytes + kPart - 1) / kPart);
+  if (parts < 4) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
   const SignalsBlocked signals;  // for threads that the region starts
-#pragma omp parallel for schedule(static) num_threads(num_threads()) if (parts >= 4)
+#pragma omp parallel for schedule(static) num_threads(num_threads())
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::size_t first = static_cast<std::size_t>(part) * kPart;
     std::memcpy(to + first, from + first, std::min(kPart, bytes - first));

@@ -23,8 +23,8 @@ struct ChildEnd {
   std::string how;      // "exit code 3", "Aborted", "no answer in 60 s"; empty if it is known to have succeeded
 };
 
-/// The destructor kills the process, whatever it is doing. Every function that starts a process throws IoError if it
-/// does not start.
+/// The destructor kills the process, whatever it is doing. Programs start with no signal blocked. Every function that
+/// starts a process throws IoError if it does not start.
 class ChildProcess {
  public:
   /// Where a program's standard output goes.

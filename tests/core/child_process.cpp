@@ -64,6 +64,16 @@ TEST_CASE("a program reports beside its input and output", "[core]") {
   CHECK(well.output == "done\n");
 }
 
+TEST_CASE("a program starts with no signal blocked, whatever the thread blocks that starts it", "[core]") {
+  sigset_t term, before;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &term, &before);
+  ChildProcess child = bash("grep SigBlk /proc/self/status >&$CHANNEL");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  CHECK(child.receive_report() == "SigBlk:\t0000000000000000\n");
+}
+
 TEST_CASE("a copy of this process hangs up and is ended by its parent", "[core]") {
   ChildProcess copy = ChildProcess::copy([] {
     const ParentChannel parent(STDERR_FILENO);

@@ -44,9 +44,9 @@ inline constexpr std::string_view kInstructionMark = "//@";
 /// assembler ignores it. Throws DeviceError when the binary is not PTX: the instructions would be lost silently.
 [[nodiscard]] std::string with_marked_instructions(std::string ptx, std::string_view device);
 
-/// How many programs may be built at once. Where the platform's compiler is known to be thread-safe: the number of
-/// processors, at most 16. Elsewhere: 0, the calling thread builds one after the other. CONCORD_BUILD_THREADS overrides
-/// this; throws ArgumentError when it is not a number from 0 to 64.
+/// How many programs may be built at once. Where the platform's compiler is known to be thread-safe: the
+/// processors that the process may use, at most 16. Elsewhere: 0, the calling thread builds one after the other.
+/// CONCORD_BUILD_THREADS overrides this; throws ArgumentError when it is not a number from 0 to 64.
 [[nodiscard]] unsigned build_threads(const boost::compute::device& device);
 
 /// Whether the platform with this version text has its own disk cache and recompiles each kernel to return a binary.

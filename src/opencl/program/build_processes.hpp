@@ -34,8 +34,8 @@ inline constexpr char kBuilt = 'y', kFailed = 'n';
 class BuildProcesses {
  public:
   /// The greatest number of processes. CONCORD_DEBUG=build_processes=N sets it. Otherwise, with drivers that need
-  /// processes, it is the number of processors, at most 16 and limited by memory; with others 0. Throws ArgumentError
-  /// when N is not a number from 0 to 64.
+  /// processes, it is the processors that the process may use, at most 16 and limited by memory; with others 0. Throws
+  /// ArgumentError when N is not a number from 0 to 64.
   [[nodiscard]] static unsigned wanted(const boost::compute::device& device);
   /// The path of the command beside this library; empty where the command is not installed.
   [[nodiscard]] static std::filesystem::path program();
