@@ -65,6 +65,10 @@ class ForwardingDevice : public Device {
   [[nodiscard]] bool groups_products(std::span<const TensorSpec> inputs, Precision precision) const override {
     return device_->groups_products(inputs, precision);
   }
+  [[nodiscard]] std::optional<GroupKind> gradient_kind(const Operator& op, std::span<const TensorSpec> inputs,
+                                                       Precision precision) const override {
+    return device_->gradient_kind(op, inputs, precision);
+  }
   [[nodiscard]] std::unique_ptr<Kernel> prepare_appended(const KernelRequest& request) override {
     return device_->prepare_appended(request);
   }

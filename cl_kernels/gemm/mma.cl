@@ -5,13 +5,12 @@
 // Definitions beside those of gemm/operands.h and gemm/right.h:
 //   A_VECTOR             as B_VECTOR, for the left operand
 //   C_PAIRS              two neighbours of a row of C are aligned and in range together
-//   PRECISION            SPLIT: fp32 as the sum of three tf32 products, 22 bits of each factor (Ootomo and Yokota,
-//                        "Recovering single precision accuracy from Tensor Cores", 2022); sums of 16 are added up outside
-//                        the matrix unit, which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
+//   PRECISION            of gemm/mma_sixteen.h
 // Groups run along m first, in bands of BAND tiles of m, so that neighbours in time share what they read.
 #include "gemm/operands.h"
 #define RIGHT_LINES TILE_N
 #include "gemm/right.h"
+#include "gemm/mma_sixteen.h"
 
 #define WARPS_N (TILE_N / WARP_N)
 #define M_TILES (WARP_M / 16)
@@ -50,27 +49,6 @@
 #error "the wait below is for four stages"
 #endif
 #define WAIT_OLDEST() WAIT_BUT(2)
-
-#if PRECISION == BF16
-#define MMA_SHAPE "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
-#elif PRECISION == FP16
-#define MMA_SHAPE "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-#else
-#define MMA_SHAPE "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
-#endif
-#define MMA(c, a, b)                                                                     \
-  asm volatile(MMA_SHAPE " {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"            \
-               : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                   \
-               : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
-#define MMA_FIRST(c, a, b)                                                               \
-  asm volatile(MMA_SHAPE " {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%10,%10,%10};"         \
-               : "=f"((c)[0]), "=f"((c)[1]), "=f"((c)[2]), "=f"((c)[3])                   \
-               : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]), "f"(0.0f))
-
-// The nearest tf32, ties away from zero; what is left of x, of which the unit takes the upper bits. A NaN stays one in what is
-// left (an addition to its bits could make it a small number).
-#define HIGH(x) (((x) + 0x1000u) & 0xffffe000u)
-#define LOW(x, high) as_uint(as_float(x) - as_float(high))
 
 #define MMA_NUMBERS(NUMBER) GEMM_NUMBERS(NUMBER) TABLE_NUMBERS(NUMBER)
 typedef struct { MMA_NUMBERS(NUMBER_MEMBER) } mma_numbers;
@@ -164,52 +142,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
       // Sixteen values of k: of an operand's element, that at quad, quad + 4, quad + 8 and quad + 12.
       uint right[N_TILES][4];
       EACH(j, N_TILES) EACH(q, 4) right[j][q] = b_tile[B_PLACE(warp_n + j * 8 + row_of_lane, step + quad + q * 4)];
-#define LEFT(i, q, below) a_tile[A_PLACE(warp_m + (i) * 16 + row_of_lane + (below), step + quad + (q) * 4)]
-#if PRECISION == BF16 || PRECISION == FP16
-      uint packed[N_TILES][2];
-      EACH(j, N_TILES) {
-        PACK(packed[j][0], as_float(right[j][0]), as_float(right[j][1]));
-        PACK(packed[j][1], as_float(right[j][2]), as_float(right[j][3]));
-      }
-      EACH(i, M_TILES) {
-        uint left[4];
-        PACK(left[0], as_float(LEFT(i, 0, 0)), as_float(LEFT(i, 1, 0)));
-        PACK(left[1], as_float(LEFT(i, 0, 8)), as_float(LEFT(i, 1, 8)));
-        PACK(left[2], as_float(LEFT(i, 2, 0)), as_float(LEFT(i, 3, 0)));
-        PACK(left[3], as_float(LEFT(i, 2, 8)), as_float(LEFT(i, 3, 8)));
-        EACH(j, N_TILES) MMA(sums[i][j], left, packed[j]);
-      }
-#elif PRECISION == TF32
-      EACH(j, N_TILES) EACH(q, 4) ROUND(right[j][q], as_float(right[j][q]));
-      EACH(i, M_TILES) EACH(lower, 2) {
-        uint left[4];
-        EACH(q, 4) ROUND(left[q], as_float(LEFT(i, 2 * lower + q / 2, q % 2 * 8)));
-        EACH(j, N_TILES) MMA(sums[i][j], left, right[j] + 2 * lower);
-      }
-#else
-      uint right_low[N_TILES][4];
-      EACH(j, N_TILES) EACH(q, 4) {
-        const uint x = right[j][q];
-        right[j][q] = HIGH(x);
-        right_low[j][q] = LOW(x, right[j][q]);
-      }
-      EACH(i, M_TILES) {
-        uint left[8], left_low[8];
-        EACH(q, 8) {
-          const uint x = LEFT(i, q / 2, q % 2 * 8);
-          left[q] = HIGH(x);
-          left_low[q] = LOW(x, left[q]);
-        }
-        float part[N_TILES][4];
-        EACH(j, N_TILES) MMA_FIRST(part[j], left_low, right[j]);
-        EACH(j, N_TILES) MMA(part[j], left_low + 4, right[j] + 2);
-        EACH(j, N_TILES) MMA(part[j], left, right_low[j]);
-        EACH(j, N_TILES) MMA(part[j], left + 4, right_low[j] + 2);
-        EACH(j, N_TILES) MMA(part[j], left, right[j]);
-        EACH(j, N_TILES) MMA(part[j], left + 4, right[j] + 2);
-        EACH(j, N_TILES) EACH(e, 4) sums[i][j][e] += part[j][e];
-      }
-#endif
+#define LEFT(i, q, below) a_tile[A_PLACE(warp_m + (i) * 16 + row_of_lane + (below) * 8, step + quad + (q) * 4)]
+      ADD_SIXTEEN(sums, LEFT, right)
     }
   }
 

@@ -3,6 +3,8 @@
 //   PEER_PARAMETERS   the memory of all ranks: __global float4 *p0, __global float4 *p1, …
 //   ADD_PEERS(i)      sum += p0[i]; sum += p1[i]; …  in the order of the ranks
 //   STORE_PEERS(i)    p0[i] = sum; p1[i] = sum; …
+//   GROUP             items of a work-group of sum_part
+//   AT_ONCE           sums of an item whose reads are on their way together
 //   FLAG_PARAMETERS   the flags of all ranks, __global uint *f0, …; FLAGS are their names
 // Flag r of a rank is the number of the last meeting that rank r has come to.
 
@@ -44,17 +46,31 @@ __kernel void meet(FLAG_PARAMETERS, const uint turn, const ulong patience, volat
 
 // This rank's part of the vectors [first, first + count): their sums, stored at all ranks. The first `started` sums start
 // from `start`. With a lost rank, the result of this rank is NaN.
-__kernel void sum_part(PEER_PARAMETERS, __global const float4 *restrict start, const ulong started, const ulong first,
-                       const ulong count, __global const uint *restrict lost) {
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void sum_part(
+    PEER_PARAMETERS, __global const float4 *restrict start, const ulong started, const ulong first, const ulong count,
+    __global const uint *restrict lost) {
   if (*lost != 0) {
     for (ulong i = get_global_id(0); i < count; i += get_global_size(0)) OWN[first + i] = (float4)(NAN);
     return;
   }
-  const ulong each = (count + RANKS - 1) / RANKS;
+  const ulong each = (count + RANKS - 1) / RANKS, step = get_global_size(0);
   const ulong begin = min(count, RANK * each), end = min(count, begin + each);
-  for (ulong i = begin + get_global_id(0); i < end; i += get_global_size(0)) {
-    float4 sum = i < started ? start[i] : (float4)(0.0f);
-    ADD_PEERS(first + i)
-    STORE_PEERS(first + i)
+  for (ulong i = begin + get_global_id(0); i < end; i += AT_ONCE * step) {
+    float4 sums[AT_ONCE];
+#pragma unroll
+    for (uint k = 0; k < AT_ONCE; ++k) {
+      const ulong at = min(i + k * step, end - 1);  // past the end once more the last: no read waits for a branch
+      float4 sum = at < started ? start[at] : (float4)(0.0f);
+      ADD_PEERS(first + at)
+      sums[k] = sum;
+    }
+#pragma unroll
+    for (uint k = 0; k < AT_ONCE; ++k) {
+      const ulong at = i + k * step;
+      const float4 sum = sums[k];
+      if (at < end) {
+        STORE_PEERS(first + at)
+      }
+    }
   }
 }

@@ -169,7 +169,10 @@ Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device&
                        const CompileOptions& options) {
   Lowered lowered = lower_section(graph, section, options.retain == Retain::all);
   const bool fuses = options.fuse && options.retain != Retain::all;
-  if (fuses && options.retain == Retain::outputs) group_products(lowered, device, options.precision);
+  // With a budget, no operator should need many values at once.
+  if (fuses && options.retain == Retain::outputs && options.memory_budget == 0) {
+    group_products(lowered, device, options.precision);
+  }
   if (options.part == RunPart::before_exchange) hurry_updates(lowered);
   if (fuses) {
     fuse(lowered, device,

@@ -179,8 +179,10 @@ void group_reorders(Lowered& program, Device& device, const LateVariables& late 
 void append_formulas(Lowered& program, Device& device, Precision precision);
 
 /// Makes one node of products of the gradient pass that sum over the rows of both factors, share one of them and have
-/// the same sizes, such as the gradients of the weights of queries, keys and values, where `device` wants that. It runs
-/// where the last of them stood. After lower and before hurry_updates, so that it is the same in all parts of a run.
+/// the same sizes, such as the gradients of the weights of queries, keys and values, and one of operators of a kind that
+/// the device groups (Device::gradient_kind), such as the gradients of the weights of convolutions, where `device` wants
+/// that. It runs where the last of them stood. After lower and before hurry_updates, so that it is the same in all parts
+/// of a run.
 void group_products(Lowered& program, const Device& device, Precision precision);
 
 /// Makes one node of operators of one kind whose results nothing reads for a while, such as the gradients of biases, or

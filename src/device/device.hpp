@@ -217,6 +217,13 @@ class Device : public std::enable_shared_from_this<Device> {
   [[nodiscard]] virtual bool groups_products(std::span<const TensorSpec> /*inputs*/, Precision /*precision*/) const {
     return false;
   }
+  /// Returns of which kind an operator of the gradient pass is, if several of that kind should be one operator
+  /// (ops::OperatorGroup). Its kernel is one launch where that is no slower. Only GroupKind's name and numbers count.
+  [[nodiscard]] virtual std::optional<GroupKind> gradient_kind(const Operator& /*op*/,
+                                                               std::span<const TensorSpec> /*inputs*/,
+                                                               Precision /*precision*/) const {
+    return {};
+  }
   /// Prepares a kernel of an ops::Appended with operands that lie so. Its results lie as that of its base does. Null
   /// where two launches are no slower.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_appended(const KernelRequest& /*request*/) { return nullptr; }

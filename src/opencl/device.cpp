@@ -12,6 +12,7 @@
 #include "concord/opencl/alternatives.hpp"
 #include "concord/opencl/conv/checked_products.hpp"
 #include "concord/opencl/conv/filters.hpp"
+#include "concord/opencl/conv/joined_gradients.hpp"
 #include "concord/opencl/driver/discovery.hpp"
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/formula/channel_columns.hpp"
@@ -280,6 +281,11 @@ std::unique_ptr<Kernel> OpenClDevice::prepare_group(std::span<const KernelReques
 
 bool OpenClDevice::groups_products(std::span<const TensorSpec> inputs, Precision precision) const {
   return opencl::groups_products(*context_, inputs, precision);
+}
+
+std::optional<GroupKind> OpenClDevice::gradient_kind(const Operator& op, std::span<const TensorSpec> inputs,
+                                                     Precision precision) const {
+  return kind_of_weights_gradient(*context_, op, inputs, precision);
 }
 
 std::unique_ptr<Kernel> OpenClDevice::prepare_appended(const KernelRequest& request) {

@@ -50,6 +50,8 @@ class OpenClDevice final : public Device {
   [[nodiscard]] std::optional<GroupKind> group_kind(const KernelRequest& request) const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare_group(std::span<const KernelRequest> requests) override;
   [[nodiscard]] bool groups_products(std::span<const TensorSpec> inputs, Precision precision) const override;
+  [[nodiscard]] std::optional<GroupKind> gradient_kind(const Operator& op, std::span<const TensorSpec> inputs,
+                                                       Precision precision) const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare_appended(const KernelRequest& request) override;
   [[nodiscard]] bool supports_prologue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const Expression& prologue, std::span<const TensorSpec> extra,

@@ -5,9 +5,11 @@
 #include <array>
 
 #include "concord/opencl/conv/depthwise.hpp"
+#include "concord/opencl/conv/joined_gradients.hpp"
 #include "concord/opencl/device.hpp"
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/formula/channel_columns.hpp"
+#include "concord/opencl/formula/joined_kernel.hpp"
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
@@ -55,6 +57,7 @@ PreparedKernel prepare_in_sequence(Context& context, const ops::OperatorGroup& g
 
 PreparedKernel prepare_operator_group(Context& context, const ops::OperatorGroup& group, const KernelRequest& request) {
   std::optional<PreparedKernel> together = prepare_product_group(context, group, request);
+  if (!together) together = prepare_weights_gradients(context, group, request);
   return together ? *std::move(together) : prepare_in_sequence(context, group, request);
 }
 

@@ -62,6 +62,7 @@ class FakeDevice final : public Device {
   bool groups_operators = false;
   GroupKind group = {.name = {}, .label = "reduce_sum", .awaited = std::size_t{1} << 20};
   bool groups_gradients = false;          // of weights
+  std::size_t most_awaited = SIZE_MAX;    // bytes that wait for more gradients of the weights of convolutions
   bool appends = false;                   // formulas
   bool multiplies = false;                // patches
   bool folds = false;                     // factors by channel
@@ -94,6 +95,11 @@ class FakeDevice final : public Device {
   }
   [[nodiscard]] std::unique_ptr<Kernel> prepare_group(std::span<const KernelRequest> together) override;
   [[nodiscard]] bool groups_products(std::span<const TensorSpec>, Precision) const override { return groups_gradients; }
+  [[nodiscard]] std::optional<GroupKind> gradient_kind(const Operator& op, std::span<const TensorSpec>,
+                                                       Precision) const override {
+    if (!groups_gradients || op.name() != "conv2d_backward_weights") return {};
+    return GroupKind{std::string(op.name()), std::string(op.name()), most_awaited, 3};
+  }
   [[nodiscard]] std::unique_ptr<Kernel> prepare_appended(const KernelRequest& request) override;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,

@@ -1,5 +1,6 @@
 // group_products(): which gradients of weights become one operator, and where it stands.
 #include "compile/layout_test.hpp"
+#include "concord/ops/conv.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/reduce.hpp"
@@ -7,9 +8,10 @@
 namespace concord::test {
 namespace {
 
-Lowered grouped_products(const Graph& graph, std::span<const Value> outputs) {
+Lowered grouped_products(const Graph& graph, std::span<const Value> outputs, std::size_t most_awaited = SIZE_MAX) {
   FakeDevice device;
   device.groups_gradients = true;
+  device.most_awaited = most_awaited;
   Lowered program = lower(graph, outputs, false);
   group_products(program, device, Precision::bf16);
   CHECK(in_order(program));
@@ -78,6 +80,26 @@ TEST_CASE("products that share no factor, or of other sizes or passes, stay apar
                             named(matmul(x, z), "d")};
   const Lowered program = grouped_products(graph, results);
   CHECK(count_of(program, "matmul") == results.size());
+}
+
+TEST_CASE("gradients of the weights of several convolutions are one operator", "[compile]") {
+  Graph graph;
+  const Shape image{1, 8, 6, 6};
+  std::vector<Value> weights;
+  Value y = graph.input("x", {DType::f32, image});
+  for (const char* name : {"a", "b", "c", "d"}) {
+    weights.push_back(variable(graph, name, {DType::f32, {8, 8, 1, 1}}));
+    y = conv2d(y, weights.back());
+  }
+  std::vector<Value> slopes = gradient(sum(y), weights);
+  for (std::size_t i = 0; i < slopes.size(); ++i) slopes[i] = named(slopes[i], "d" + std::to_string(i));
+  const Lowered program = grouped_products(graph, slopes);
+  CHECK(count_of(program, "conv2d_backward_weights of 3") == 1);
+  CHECK(count_of(program, "conv2d_backward_weights") == 1);
+  // Two images wait for the next gradient, which reads one of them.
+  const std::size_t bytes = static_cast<std::size_t>(image.elements()) * sizeof(float);
+  CHECK(count_of(grouped_products(graph, slopes, 2 * bytes - 1), "conv2d_backward_weights") == 4);
+  CHECK(count_of(grouped_products(graph, slopes, 2 * bytes), "conv2d_backward_weights of 2") == 2);
 }
 
 }  // namespace concord::test

@@ -1,7 +1,7 @@
 // gemm_tma_multiply: products on the matrix units of NVIDIA's Hopper GPUs (compute capability 9.0) from operands that
 // were packed into planes (gemm/hopper/pack.cl) and that the copy engine (TMA) brings to local memory. As in gemm/hopper/wgmma.cl
 // the right operand, a dense matrix or the patches of an image, gives the rows R of what the units see, and the left
-// one the columns Q. A work-group stays and takes every so many tiles of WARPGROUPS·64 rows by TILE_Q columns. One of
+// one the columns Q. A work-group stays and claims tiles of WARPGROUPS·64 rows by TILE_Q columns. One of
 // its items orders the copies, STAGES tiles of depth TILE_K ahead; each warpgroup (128 items) multiplies 64 rows.
 //
 // Definitions beside those of gemm/operands.h:
@@ -14,6 +14,7 @@
 //               channel_tiles tiles), the patches gathered from an image with channels inside. IMAGE_TURNED: B_PATCH and
 //               B_ALONG_K: k are the places, rows (tap, channel in channel_tiles blocks of 64); the left operand has m
 //               inside.
+//   CLAIMED     there are more works than groups are given (gemm/hopper/tma_members.h)
 //   MEMBERS     products of the launch (gemm/hopper/tma_members.h); 1 where it is not said
 // With C_CHANNELS_LAST results leave in blocks of 8 values of m, C_IS_PARTIAL: as floats, (z, n, m).
 // Results of IMAGE_TURNED have their columns in the order (tap, channel); c's steps put them where they belong.
@@ -85,7 +86,7 @@
   NUMBER(uint, part_tiles) NUMBER(uint, first_work) NUMBER(uint, works) NUMBER(uint, channel_tiles) \
   NUMBER(uint, images) ALL_SCALE_NUMBERS(NUMBER) TABLE_NUMBERS(NUMBER) JOIN_NUMBERS(NUMBER)
 typedef struct { TMA_NUMBERS(NUMBER_MEMBER) } product_numbers;
-#define TMA_MEMORIES(MEMORY) GEMM_MEMORIES(MEMORY) MEMORY(const uchar *restrict, maps) SCALE_MEMORIES(MEMORY)
+#define TMA_MEMORIES(MEMORY) GEMM_MEMORIES(MEMORY) MEMORY(const uchar *, maps) SCALE_MEMORIES(MEMORY)
 #include "gemm/hopper/tma_members.h"
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_multiply(
@@ -100,6 +101,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   __local float staging[STAGED_NUMBERS] __attribute__((aligned(16)));
 #endif
   __local ulong barriers[2 * STAGES];
+#ifdef CLAIMED
+  __local uint known_works[KNOWN_WORKS];
+#endif
   JOIN_MEMORY
   const uint t = (uint)get_local_id(0), lane = t & 31, warpgroup = t >> 7;
   const uint local_base = (uint)(size_t)tiles, full = (uint)(size_t)barriers, empty = full + 8 * STAGES;
@@ -120,8 +124,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   barrier(CLK_LOCAL_MEM_FENCE);
 
   // A work: a tile of C, of a batch, of a part of k. Bands of tiles that share what they read follow each other.
-#define EACH_WORK() \
-  for (uint work = (uint)get_group_id(0); work < ALL_WORKS; work += (uint)get_num_groups(0))
 #define FIND_TILE()                                                                                        \
   NUMBERS_OF_WORK                                                                                          \
   const uint tiles_q = (m_size + TILE_Q - 1) / TILE_Q, tiles_c = tiles_r * tiles_q;                        \
@@ -141,7 +143,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   if (t >= MULTIPLIERS) {
     if (t == MULTIPLIERS) {
       EACH(i, 2 * MEMBERS) READ_MAP(maps + OF_FIRST(maps_offset) + i * MAP_BYTES);
-      EACH_WORK() {
+      EACH_WORK_TO_COPY() {
+        CLAIM_WORK()
         FIND_TILE()
         __global const uchar *const left_map = maps + maps_offset, *const right_map = left_map + MAP_BYTES;
 #if RIGHT != MATRIX
@@ -156,6 +159,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
           tries = wait_phase(empty + 8 * stage, phase ^ 1, tries);
           const uint arrived = full + 8 * stage;
           const uint right_to = local_base + stage * stage_bytes, left_to = right_to + planes * R_PLANE;
+          if (k_tile + 1 == tile_end) { SAY_NEXT_WORK() }
           BARRIER_EXPECT(arrived, stage_bytes);
 #if RIGHT == IMAGE_TURNED
           FIND_PLACE(k_tile * TILE_K)
@@ -200,9 +204,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
 
   a += OF_FIRST(a_offset);
   b += OF_FIRST(b_offset);
-  c += OF_FIRST(c_offset);
   EACH_WORK() {
     FIND_TILE()
+    __global C_ELEMENTS *const result = c + c_offset;
     float sums[SUMS];
     EACH(i, SUMS) sums[i] = 0.0f;
 #if HAS_PARTS
@@ -253,7 +257,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
                           as_uint(values[i][4 * half_number + 2]), as_uint(values[i][4 * half_number + 3]));
           }
 #else
-          if (is_inside) c[places[i]] = block_of(values[i]);
+          if (is_inside) result[places[i]] = block_of(values[i]);
 #endif
         }
       }
@@ -329,7 +333,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
 #ifdef JOINED
         joined[joined_offset + ((ulong)z * m_size + m) * n_size + column[i % 2]] = values[i];
 #else
-        c[c_begin + (index_t)m * c_m + C_COLUMN(outer[i % 2], inner[i % 2])] = values[i];
+        result[c_begin + (index_t)m * c_m + C_COLUMN(outer[i % 2], inner[i % 2])] = values[i];
 #endif
       }
       WARPGROUP_BARRIER();

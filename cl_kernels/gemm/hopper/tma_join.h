@@ -55,7 +55,7 @@
       const uint outer = C_OUTER(n), inner = C_INNER(n, outer);                                                  \
       const ulong at = ((ulong)outer * c_outer + (ulong)inner * m_size + m) / BLOCK_CHANNELS;                    \
       EPILOGUE_BLOCK(finished, at, outer, m);                                                                    \
-      c[at] = block_of(finished);                                                                                \
+      result[at] = block_of(finished);                                                                           \
     }                                                                                                            \
   }
 #else
@@ -78,13 +78,14 @@
       }                                                                                                       \
       if (is_lost) sum = NAN;                                                                                 \
       const uint outer = C_OUTER(n), inner = C_INNER(n, outer);                                               \
-      c[(ulong)batch * c_batch + (index_t)m * c_m + C_COLUMN(outer, inner)] = EPILOGUE(sum, batch, m, outer, inner); \
+      result[(ulong)batch * c_batch + (index_t)m * c_m + C_COLUMN(outer, inner)] =                            \
+          EPILOGUE(sum, batch, m, outer, inner);                                                              \
     }                                                                                                         \
   }
 #endif
 
 #else
-#define BLOCK_PARTS c
+#define BLOCK_PARTS result
 #define JOIN_MEMORIES(MEMORY)
 #define JOIN_NUMBERS(NUMBER)
 #define JOIN_MEMORY

@@ -1,7 +1,8 @@
-// The products of a launch of gemm/hopper/tma.cl: 1 to 4, which differ in nothing but their numbers, such as the phases of a
-// data gradient's stride. Their works follow each other, those of a product from its first_work on, so that groups without a
-// work of one product take one of the next. All read the same memories and write disjoint parts of C; the maps of one product
-// lie behind those of another. Uses that file's names.
+// The products of a launch of gemm/hopper/tma.cl, and their works. There are 1 to 4 products, which differ in nothing but their numbers, such as the phases of a
+// data gradient's stride, or the gradients of the weights of several layers. Their works follow each other, those of a product
+// from its first_work on, so that groups without a work of one product take one of the next. Products in the same memories
+// write disjoint parts of C; with ONE_MEMORY the offsets of each lead to memories of its own. The maps of one product lie
+// behind those of another. Uses that file's names.
 #ifndef CONCORD_NVIDIA_GEMM_TMA_MEMBERS_H
 #define CONCORD_NVIDIA_GEMM_TMA_MEMBERS_H
 
@@ -41,6 +42,32 @@ typedef struct { product_numbers m0, m1, m2, m3; } launch_numbers;
 #define NUMBERS_OF_LAUNCH
 #define NUMBER_OF_WORK(type, name) const type name = OF_MEMBER(name);
 #define NUMBERS_OF_WORK TMA_NUMBERS(NUMBER_OF_WORK)
+#endif
+
+// The works of a group: every so many, or two that its number gives it and those that it claims, so that a claim has the
+// time of a work to be answered. The number of claims lies behind the maps.
+#ifdef CLAIMED
+#include "shared/nvidia/claims.h"
+__kernel void claims_begin(__global uint *claims, ulong claims_offset) { claims[claims_offset] = 0; }
+
+#define GIVEN_WORKS (2 * (uint)get_num_groups(0))
+// Of the copier.
+#define EACH_WORK_TO_COPY()                                                                                  \
+  for (uint work = (uint)get_group_id(0), next_work = work + (uint)get_num_groups(0), last_work, turn = 1;   \
+       work < ALL_WORKS; work = next_work, next_work = last_work, ++turn)
+#define CLAIM_WORK() \
+  last_work = claimed_work(maps + OF_FIRST(maps_offset) + 2 * MEMBERS * MAP_BYTES, ALL_WORKS, GIVEN_WORKS);
+#define SAY_NEXT_WORK() known_works[turn % KNOWN_WORKS] = next_work;
+// Of the others. Where copies never came, nobody knows what is next.
+#define NEXT_WORK() (tries == 0 ? ALL_WORKS : known_works[turn % KNOWN_WORKS])
+#define EACH_WORK() \
+  for (uint work = (uint)get_group_id(0), turn = 1; work < ALL_WORKS; work = NEXT_WORK(), ++turn)
+#else
+#define EACH_WORK() \
+  for (uint work = (uint)get_group_id(0); work < ALL_WORKS; work += (uint)get_num_groups(0))
+#define EACH_WORK_TO_COPY() EACH_WORK()
+#define CLAIM_WORK()
+#define SAY_NEXT_WORK()
 #endif
 
 #endif

@@ -1,7 +1,7 @@
 // gemm_tokens: products of matrices of 16-bit numbers on the matrix units of NVIDIA's Hopper GPUs (compute capability
 // 9.0), read where they lie by the copy engine (TMA): C(r, q) = Σ_k A(r, k)·B(q, k) of rows r and columns q.
 //
-// A work-group stays and takes tiles of TILE_R = 64·BLOCKS rows by TILE_Q columns. Two warpgroups take turns: one
+// A work-group stays and claims tiles of TILE_R = 64·BLOCKS rows by TILE_Q columns. Two warpgroups take turns: one
 // multiplies a tile while the other one finishes and writes the tile before, so the units never wait for results. A
 // third one, which gives most of its registers to the others, orders the copies, STAGES tiles of 64 values of k ahead.
 // Results leave through local memory and the copy engine, which leaves out what is beyond the edge.
@@ -27,11 +27,14 @@
 #include "gemm/hopper/tokens.h"
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tokens(
-    uint rows, uint columns, uint tiles_r, uint tiles_q, uint tiles_k, uint band, __global const uchar *restrict maps,
+    uint rows, uint columns, uint tiles_r, uint tiles_q, uint tiles_k, uint band, __global const uchar *maps,
     ulong maps_offset CUT_PARAMETERS EPILOGUE_PARAMETERS APPENDED_PARAMETERS) {
   __local uint4 tiles[(STAGES * STAGE_BYTES + 2 * STAGED_BYTES) / 16] __attribute__((aligned(1024)));
   __local ulong barriers[2 * STAGES];
   __local uint arrived_before[2];
+#ifndef TOGETHER
+  __local uint known_works[KNOWN_WORKS];
+#endif
   const uint item = (uint)get_local_id(0), lane = item % 32, warpgroup = item / 128;
   const uint group = (uint)get_group_id(0), groups = (uint)get_num_groups(0);
   const uint local_base = (uint)(size_t)tiles, full = (uint)(size_t)barriers, empty = full + 8 * STAGES;
@@ -54,13 +57,17 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tokens(
         READ_MAP(MAP_OF(m, 1));
       }
       uint stage = 0, phase = 0;
-      while (HAS_WORK()) {
-        TAKE_WORK()
+#pragma unroll 1
+      for (uint turn = 1; HAS_WORK(); ++turn) {
+        TAKE_WORK(CLAIM_TILE())
         __global const uchar *const left_map = MAP_OF(member, 0), *const right_map = MAP_OF(member, 1);
 #pragma unroll 1
         for (uint k = begin; k < end; ++k) {
           tries = wait_phase(empty + 8 * stage, phase ^ 1, tries);
           const uint arrived = full + 8 * stage, left_to = local_base + stage * STAGE_BYTES;
+#ifndef TOGETHER
+          if (k + 1 == end) known_works[turn % KNOWN_WORKS] = next_tile;
+#endif
           BARRIER_EXPECT(arrived, STAGE_BYTES);
 #ifdef LEFT_TURNED
           EACH(i, BLOCKS) COPY_MATRIX(left_to + i * PIECE_BYTES, left_map, arrived, r_begin + 64 * i, k * TILE_K);
@@ -92,11 +99,21 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tokens(
   }
   uint position = 0;  // tiles of k of the works so far
 #pragma unroll 1
-  for (uint turn = 0; HAS_WORK(); ++turn) {
+  for (uint turn = 0, goes_on = 1; goes_on; ++turn) {
+#ifdef TOGETHER
+    goes_on = 0;
+#else
+    // A phase is told from the next but one only by its turn, so nobody waits for tiles of k before its turn.
+    if (turn != 0 && turn % 2 == warpgroup) {
+      TAKE_TURN();
+      next_tile = known_works[turn % KNOWN_WORKS];
+      if (!HAS_WORK()) break;
+    }
+#endif
     TAKE_WORK()
     const uint length = end - begin;
 #ifndef TOGETHER
-    if (turn % 2 != warpgroup) {
+    if (turn % 2 != warpgroup) {  // the other one multiplies it
       position += length;
       continue;
     }
@@ -105,10 +122,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tokens(
     uint stage = position % STAGES, phase = position / STAGES % 2, in_use = STAGES;
     position += length;
     EACH(block, GROUP_BLOCKS) EACH(i, SUMS) sums[block][i] = 0.0f;
-#ifndef TOGETHER
-    // A phase is told from the next but one only by its turn, so nobody waits for tiles of k before its turn.
-    if (turn != 0) TAKE_TURN();
-#endif
 #pragma unroll 1
     for (uint k = 0; k < length; ++k) {
       tries = wait_phase(full + 8 * stage, phase, tries);
@@ -127,7 +140,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tokens(
       }
     }
 #ifndef TOGETHER
-    if (HAS_WORK()) GIVE_TURN();
+    next_tile = known_works[(turn + 1) % KNOWN_WORKS];
+    goes_on = tries != 0 && HAS_WORK();  // where copies never came, nobody knows what is next
+    GIVE_TURN();
 #endif
     WGMMA_WAIT();
     if (lane == 0) BARRIER_ARRIVE(empty + 8 * in_use);

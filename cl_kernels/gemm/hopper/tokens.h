@@ -3,6 +3,7 @@
 #ifndef CONCORD_NVIDIA_GEMM_TOKENS_H
 #define CONCORD_NVIDIA_GEMM_TOKENS_H
 #include "shared/nvidia/ptx.h"
+#include "shared/nvidia/claims.h"
 #include "shared/nvidia/tma.h"
 #include "shared/nvidia/units.h"
 #include "gemm/hopper/wgmma.h"
@@ -57,8 +58,9 @@ static inline uint lane_now(void) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"     \
                ::"l"(map), "r"(from), "r"(x), "r"(y) : "memory")
 
-// The works of a group: first its share of the tiles that are cut, then every so many whole tiles. A work: tiles of k from
-// `begin` to `end` of a tile. Tiles follow each other in bands of `band` rows of tiles, which share what they read.
+// The works of a group: its share of the tiles that are cut, the whole tile that has its number, and those that it claims
+// (shared/nvidia/claims.h). A work: tiles of k from `begin` to `end` of a tile. Tiles follow each other in bands of `band`
+// rows of tiles, which share what they read.
 #ifndef MEMBERS
 #define MEMBERS 1
 #endif
@@ -80,39 +82,47 @@ static inline uint lane_now(void) {
 #define GROUP_OF(unit) ((((unit) + 1) * groups - 1) / (cut * tiles_k))
 #define PART_OF(of_group) \
   ((ulong)(2 * (of_group) + (SHARE_BEGIN(of_group) <= tile * tiles_k ? 1 : 0)) * (BLOCKS * SUMS / 4 * 128))
-#define BEGIN_WORKS()                                        \
-  uint unit = SHARE_BEGIN(group);                            \
-  const uint unit_end = SHARE_BEGIN(group + 1);              \
-  uint next_tile = cut + group;
-#define HAS_WORK() (unit < unit_end || next_tile < TILES)
-#define TAKE_SPAN()                                          \
-  uint tile, begin, end;                                     \
-  if (unit < unit_end) {                                     \
-    tile = unit / tiles_k;                                   \
-    begin = unit - tile * tiles_k;                           \
-    end = min(tiles_k, begin + unit_end - unit);             \
-    unit += end - begin;                                     \
-  } else {                                                   \
-    tile = next_tile;                                        \
-    begin = 0;                                               \
-    end = tiles_k;                                           \
-    next_tile += groups;                                     \
-  }
+#define CUT_TILES cut
+#define BEGIN_SHARE()               \
+  uint unit = SHARE_BEGIN(group);   \
+  const uint unit_end = SHARE_BEGIN(group + 1);
+#define HAS_SHARE() (unit < unit_end)
+#define TAKE_SHARE()                     \
+  tile = unit / tiles_k;                 \
+  begin = unit - tile * tiles_k;         \
+  end = min(tiles_k, begin + unit_end - unit); \
+  unit += end - begin;
 #else
 #define CUT_PARAMETERS
-#define BEGIN_WORKS() uint next_tile = group;
-#define HAS_WORK() (next_tile < TILES)
-#define TAKE_SPAN()                           \
-  const uint tile = next_tile, begin = 0, end = tiles_k; \
-  next_tile += groups;
+#define CUT_TILES 0
+#define BEGIN_SHARE()
+#define HAS_SHARE() 0
+#define TAKE_SHARE()
 #endif
-#define TAKE_WORK()                                                                                      \
-  TAKE_SPAN()                                                                                            \
+#define BEGIN_WORKS() \
+  BEGIN_SHARE()       \
+  uint next_tile = CUT_TILES + group;
+#define HAS_WORK() (HAS_SHARE() || next_tile < TILES)
+// CLAIM: the whole tile behind the one that is taken, where there is any.
+#define TAKE_WORK(CLAIM)                                                                                 \
+  uint tile, begin = 0, end = tiles_k;                                                                   \
+  if (HAS_SHARE()) {                                                                                     \
+    TAKE_SHARE()                                                                                         \
+  } else {                                                                                               \
+    tile = next_tile;                                                                                    \
+    CLAIM                                                                                                \
+  }                                                                                                      \
   const uint member = MEMBERS == 1 ? 0 : tile / (tiles_r * tiles_q);                                     \
   const uint of_member = tile - member * (tiles_r * tiles_q);                                            \
   const uint of_band = of_member / (band * tiles_q), in_band = of_member - of_band * band * tiles_q;     \
   const uint height = min(tiles_r - of_band * band, band), tile_q = in_band / height;                    \
   const uint r_begin = (of_band * band + in_band - tile_q * height) * TILE_R, q_begin = tile_q * TILE_Q;
+
+#define WHOLE_TILES (TILES - CUT_TILES)
+// The number of claims lies behind the maps.
+#define CLAIM_TILE()                                                                                     \
+  next_tile = TILES;                                                                                     \
+  if (WHOLE_TILES > groups) next_tile = CUT_TILES + claimed_work(MAP_OF(MEMBERS, 0), WHOLE_TILES, groups);
 
 // Factors in local memory: rows of 128 bytes, 16 values of k 32 bytes further; turned, pieces of 64 values by 64 rows of
 // k, 16 of which are 2048 bytes further.

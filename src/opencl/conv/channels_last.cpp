@@ -183,6 +183,15 @@ EpilogueText channels_last_epilogue(const ConvProblem& problem) {
   return block_epilogue(problem.request, *problem.epilogue).value();
 }
 
+std::optional<Gemm> channels_last_weights_product(Context& context, const ConvProblem& problem) {
+  const ops::ConvSizes& s = problem.sizes;
+  const bool is_its_own = is_whole_blocks(s.c) && is_whole_blocks(s.o) && !leaves_taps_outside(problem) &&
+                          channels_last_conv_refusal(context, problem).empty() &&
+                          channels_last_seconds(context, problem) == 0 &&
+                          channels_last_device_refusal(context, problem).empty();
+  return is_its_own ? std::optional(products_of(problem).front()) : std::nullopt;
+}
+
 PreparedKernel prepared_channels_last(const ConvProblem& problem, std::unique_ptr<Kernel> kernel,
                                       const Layout& filters) {
   const KernelRequest& request = problem.request;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "concord/opencl/conv/problem.hpp"
@@ -23,6 +24,10 @@ namespace concord::opencl {
 
 /// The epilogue of a GEMM whose result lies so, or row-major where its channels are no whole blocks; empty for none.
 [[nodiscard]] EpilogueText channels_last_epilogue(const ConvProblem& problem);
+/// The product that makes a gradient of weights of two images that lie so, as the weights lie; nothing where it is made
+/// otherwise.
+[[nodiscard]] std::optional<Gemm> channels_last_weights_product(Context& context, const ConvProblem& problem);
+
 /// The kernel with the layouts that it takes and gives; `filters` is that of the weights, if it reads them.
 [[nodiscard]] PreparedKernel prepared_channels_last(const ConvProblem& problem, std::unique_ptr<Kernel> kernel,
                                                     const Layout& filters = nullptr);

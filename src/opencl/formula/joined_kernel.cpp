@@ -32,6 +32,22 @@ void append(std::vector<StagedKernel::AnyStage>& stages, const Kernel& kernel, c
 
 }  // namespace
 
+std::vector<KernelRequest> requests_of(const ops::OperatorGroup& group, const KernelRequest& request) {
+  std::vector<KernelRequest> requests;
+  std::ptrdiff_t first = 0;
+  for (const ops::OperatorGroup::Member& member : group.members()) {
+    const std::ptrdiff_t end = first + static_cast<std::ptrdiff_t>(member.inputs);
+    requests.push_back({member.op.get(),
+                        {request.inputs.begin() + first, request.inputs.begin() + end},
+                        {request.input_layouts.begin() + first, request.input_layouts.begin() + end},
+                        {request.outputs[requests.size()]},
+                        request.precision,
+                        request.is_exact});
+    first = end;
+  }
+  return requests;
+}
+
 std::unique_ptr<Kernel> joined_kernel(Context& context, const Kernel& formula, const Kernel& reader,
                                       std::size_t first_extra, std::size_t bytes) {
   constexpr std::size_t kAlignment = 256;

@@ -1,11 +1,14 @@
-// A formula and the operator that reads its result, one behind the other, as one kernel. Used by Kernels (kernels.cpp).
+// Kernels of several operators: of a formula and the operator that reads its result, used by Kernels (kernels.cpp), and
+// what kernels of groups are asked for.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "concord/device/kernel.hpp"
 #include "concord/opencl/launch/context.hpp"
+#include "concord/ops/operator_group.hpp"
 
 namespace concord::opencl {
 
@@ -14,5 +17,8 @@ namespace concord::opencl {
 /// input 0. Both are StagedKernels of row-major operands.
 [[nodiscard]] std::unique_ptr<Kernel> joined_kernel(Context& context, const Kernel& formula, const Kernel& reader,
                                                     std::size_t first_extra, std::size_t bytes);
+
+/// The requests of the members of a group.
+[[nodiscard]] std::vector<KernelRequest> requests_of(const ops::OperatorGroup& group, const KernelRequest& request);
 
 }  // namespace concord::opencl

@@ -17,19 +17,20 @@
 namespace concord::opencl {
 
 extern const GemmImplementation kPanelGemm, kScaledGemm, kTmaGemm, kWgmmaGemm, kMmaGemm, kWaveGemm, kTiledGemm,
-    kSlicedGemm, kLanesGemm, kClblastGemm, kReferenceGemm;
+    kSlicedGemm, kLanesGemm, kDirectGemm, kClblastGemm, kReferenceGemm;
 
 namespace {
 
-constexpr std::array<const GemmImplementation*, 11> kGemmImplementations{
-    &kPanelGemm, &kScaledGemm, &kTmaGemm,   &kWgmmaGemm,   &kMmaGemm,      &kWaveGemm,
-    &kTiledGemm, &kSlicedGemm, &kLanesGemm, &kClblastGemm, &kReferenceGemm};
+constexpr std::array<const GemmImplementation*, 12> kGemmImplementations{
+    &kPanelGemm, &kScaledGemm, &kTmaGemm,   &kWgmmaGemm,  &kMmaGemm,     &kWaveGemm,
+    &kTiledGemm, &kSlicedGemm, &kLanesGemm, &kDirectGemm, &kClblastGemm, &kReferenceGemm};
 
 /// Without the check on the device.
 std::string_view cheap_refusal(const GemmImplementation& one, const Context& context, const Gemm& gemm) {
   if (!context.alternatives().is_enabled(std::string(alternative::kProduct) + std::string(one.name)))
     return "it is disabled";
-  if (gemm.has_channels_last() && !one.reads_channels_last) return "an operand or the result is channels-last, or filters";
+  if (gemm.has_channels_last() && !one.reads_channels_last)
+    return "an operand or the result is channels-last, or filters";
   return one.refusal(context, gemm);
 }
 

@@ -38,7 +38,8 @@ struct PartialProduct {
 [[nodiscard]] PartialProduct prepare_partial_gemm(Context& context, Gemm gemm, std::string_view label);
 
 /// The best first: "panel" (CPUs), "scaled", "tma", "wgmma" and "mma" (NVIDIA's matrix cores), "wave" (AMD's and
-/// Intel's), "tiled", "sliced" and "lanes" (GPUs), "clblast" (dense matrices), "reference" (anything).
+/// Intel's), "tiled", "sliced" and "lanes" (GPUs), "direct" (small ones on NVIDIA's), "clblast" (dense matrices), "reference"
+/// (anything).
 [[nodiscard]] std::span<const GemmImplementation* const> gemm_implementations();
 /// Null where there is no implementation of this name.
 [[nodiscard]] const GemmImplementation* find_gemm_implementation(std::string_view name);

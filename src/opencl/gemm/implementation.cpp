@@ -8,6 +8,8 @@ namespace concord::opencl {
 
 bool is_hopper(const Context& context) { return context.capability().is_hopper(); }
 
+bool has_mma(const Context& context) { return context.capability().has_matrix_cores(); }
+
 std::vector<std::int64_t> parts_around(std::int64_t planned) {
   std::vector<std::int64_t> list{1};
   for (const std::int64_t parts : {planned / 2, planned, 2 * planned}) {

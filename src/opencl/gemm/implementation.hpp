@@ -38,6 +38,8 @@ inline constexpr std::string_view kNoMatrixCores = "the device has no such matri
 inline constexpr std::string_view kNotHopper =
     "the device is not an NVIDIA Hopper GPU";  // later ones have other instructions
 [[nodiscard]] bool is_hopper(const Context& context);
+/// Whether it is an NVIDIA GPU with the matrix cores of mma.sync.
+[[nodiscard]] bool has_mma(const Context& context);
 inline constexpr std::string_view kWrongProducts = "the check on the device found a wrong result";
 
 /// The numbers of parts of k that a tuner should try: one, and half, once and twice the planned number.

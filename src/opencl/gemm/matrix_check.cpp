@@ -24,8 +24,9 @@ CheckedProduct dense(std::int64_t m, std::int64_t n, std::int64_t k, bool a_alon
 
 std::vector<CheckedProduct> products(const Context& context) {
   std::vector<CheckedProduct> list{dense(128, 128, 128, true, false), dense(70, 150, 99, false, true),
-                                   dense(96, 200, 160, true, true), dense(66, 130, 64, false, false),
-                                   dense(64, 72, 2000, true, false)};
+                                   dense(96, 200, 160, true, true),   dense(66, 130, 64, false, false),
+                                   dense(64, 72, 2000, true, false),  dense(68, 44, 100, true, true),
+                                   dense(68, 44, 74, false, false)};
   if (const auto more = context.products_to_check()) {
     for (CheckedProduct& product : more()) list.push_back(std::move(product));
   }

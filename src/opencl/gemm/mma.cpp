@@ -76,10 +76,8 @@ std::unique_ptr<Kernel> prepare_mma_tile(Context& context, const Gemm& gemm, con
   return gemm_staged(context, gemm, fmt::format("{} mma {}", label, mma.tile.name()), std::move(multiply), plan.parts);
 }
 
-bool has_units(const Context& context) { return context.capability().has_matrix_cores(); }
-
 std::string_view mma_device_refusal(Context& context, Precision precision) {
-  if (!has_units(context)) return kNoMatrixCores;
+  if (!has_mma(context)) return kNoMatrixCores;
   const bool is_right = context.remembered(fmt::format("NVIDIA mma {}", name_of(precision)), [&] {
     return multiplies_right(
         context, "the matrix cores", precision, [](Context& device, const Gemm& gemm, std::size_t tile_number) {
@@ -112,7 +110,7 @@ std::unique_ptr<Kernel> prepare_mma_tiling(Context& context, const Gemm& gemm, c
 
 extern const GemmImplementation kMmaGemm{
     .name = "mma",
-    .is_alternative_of = has_units,
+    .is_alternative_of = has_mma,
     .refusal = [](const Context&, const Gemm& gemm) { return matrix_cores_refusal(gemm); },
     .device_refusal = mma_device_refusal,
     .seconds = mma_seconds,

@@ -8,7 +8,7 @@
 
 namespace concord::opencl {
 
-/// "a card: 64 x 1000 x 784 matrix multiplication in fp32 by "tiled"; not by "mma": a size is below 8; …".
+/// "a card: 64 x 1000 x 784 matrix multiplication in fp32 by "tiled"; not by "mma": a size is too small; …".
 class ChoiceLog {
  public:
   /// Writes nothing when `is_wanted` is false or the log level is too high.

@@ -22,7 +22,9 @@ namespace {
 constexpr std::size_t kFlagBytes = 128;  // of a rank: FLAG_STRIDE numbers
 /// NVIDIA's driver 580 crashes when it imports 512 MiB and more; 256 MiB are imported.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-constexpr std::size_t kPeerGroup = 256, kPeerGroupsPerUnit = 8;
+/// Sums wait for the links between the GPUs, not for compute units: a few units with many items keep the links busy,
+/// and leave the others to kernels that run meanwhile.
+constexpr std::size_t kPeerGroup = 1024, kMostPeerGroups = 16, kAtOnce = 4;
 
 // Of cl_khr_external_memory; the headers of OpenCL 1.2 lack them.
 constexpr std::uint64_t kOpaqueFile = 0x2060;  // CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR
@@ -40,16 +42,16 @@ std::string for_ranks(int ranks, const char* between, Text&& text) {
   return all;
 }
 
-std::string source_of(int ranks, int rank) {
+std::string source_of(int ranks, int rank, std::size_t group) {
   const auto each = [&](const char* format, const char* between) {
     return for_ranks(ranks, between, [&](int r) { return fmt::format(fmt::runtime(format), r); });
   };
   return fmt::format(
-             "#define RANKS {}\n#define RANK {}\n#define OWN p{}\n#define PEER_PARAMETERS {}\n#define FLAG_PARAMETERS "
-             "{}\n"
-             "#define FLAGS {}\n#define ADD_PEERS(i) {}\n#define STORE_PEERS(i) {}\n",
-             ranks, rank, rank, each("__global float4 *p{}", ", "), each("__global uint *f{}", ", "), each("f{}", ", "),
-             each("sum += p{}[i];", " "), each("p{}[i] = sum;", " ")) +
+             "#define RANKS {}\n#define RANK {}\n#define OWN p{}\n#define AT_ONCE {}\n#define GROUP {}\n#define "
+             "PEER_PARAMETERS {}\n"
+             "#define FLAG_PARAMETERS {}\n#define FLAGS {}\n#define ADD_PEERS(i) {}\n#define STORE_PEERS(i) {}\n",
+             ranks, rank, rank, kAtOnce, group, each("__global float4 *p{}", ", "), each("__global uint *f{}", ", "),
+             each("f{}", ", "), each("sum += p{}[i];", " "), each("p{}[i] = sum;", " ")) +
          std::string(kernel_source("ops/sum_over_peers.cl"));
 }
 
@@ -90,7 +92,7 @@ class NvidiaPeerMemory final : public PeerMemory {
       const int file = files[static_cast<std::size_t>(other)];
       peers_.push_back(other == rank ? buffer_ : imported(file));
     }
-    program_ = context_.program_from(source_of(ranks_, rank));
+    program_ = context_.program_from(source_of(ranks_, rank, group()));
     meet_ = kernel("meet");
     sum_ = kernel("sum_part");
     for (int other = 0; other < ranks_; ++other) {
@@ -124,9 +126,8 @@ class NvidiaPeerMemory final : public PeerMemory {
     set(sum_, arguments + 2, static_cast<std::uint64_t>(first / 4));
     set(sum_, arguments + 3, static_cast<std::uint64_t>(count / 4));
     const std::size_t each = (count / 4 + static_cast<std::size_t>(ranks_) - 1) / static_cast<std::size_t>(ranks_);
-    const std::size_t groups = std::clamp<std::size_t>((each + kPeerGroup - 1) / kPeerGroup, 1,
-                                                       context_.limits().compute_units * kPeerGroupsPerUnit);
-    enqueue(sum_, groups * kPeerGroup, kPeerGroup);
+    const std::size_t groups = std::clamp<std::size_t>((each + group() - 1) / group(), 1, kMostPeerGroups);
+    enqueue(sum_, groups * group(), group());
     meet();
     buffer_->touch();
     cl_event done = nullptr;
@@ -153,6 +154,7 @@ class NvidiaPeerMemory final : public PeerMemory {
 
  private:
   [[nodiscard]] cl_command_queue queue() { return queue_.get(); }
+  [[nodiscard]] std::size_t group() const { return std::min(kPeerGroup, context_.limits().max_work_group); }
 
   /// The driver takes the descriptor over.
   [[nodiscard]] BufferPtr imported(int file) {

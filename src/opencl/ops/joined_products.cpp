@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "concord/opencl/formula/channels_last.hpp"
+#include "concord/opencl/formula/joined_kernel.hpp"
 #include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/sizes.hpp"
@@ -100,22 +101,6 @@ bool groups_products(Context& context, std::span<const TensorSpec> inputs, Preci
   if (!is_worth_reorders(context, left.elements() * right[1])) return false;
   const std::optional<TokensProduct> product = weights_gradient_product(context, left, right, precision);
   return product && is_small(context, *product) && is_faster_together(context, *product, 2);
-}
-
-std::vector<KernelRequest> requests_of(const ops::OperatorGroup& group, const KernelRequest& request) {
-  std::vector<KernelRequest> requests;
-  std::ptrdiff_t first = 0;
-  for (const ops::OperatorGroup::Member& member : group.members()) {
-    const std::ptrdiff_t end = first + static_cast<std::ptrdiff_t>(member.inputs);
-    requests.push_back({member.op.get(),
-                        {request.inputs.begin() + first, request.inputs.begin() + end},
-                        {request.input_layouts.begin() + first, request.input_layouts.begin() + end},
-                        {request.outputs[requests.size()]},
-                        request.precision,
-                        request.is_exact});
-    first = end;
-  }
-  return requests;
 }
 
 std::optional<PreparedKernel> prepare_product_group(Context& context, const ops::OperatorGroup& group,

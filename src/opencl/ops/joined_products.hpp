@@ -21,8 +21,6 @@ namespace concord::opencl {
 
 /// Device::groups_products: gradients of weights that are few tiles for the compute units.
 [[nodiscard]] bool groups_products(Context& context, std::span<const TensorSpec> inputs, Precision precision);
-/// The requests of the members of a group.
-[[nodiscard]] std::vector<KernelRequest> requests_of(const ops::OperatorGroup& group, const KernelRequest& request);
 /// One kernel for all products of a group; nothing where the copy engine does not take them, or the tiles of all do not
 /// fill the device better than those of each.
 [[nodiscard]] std::optional<PreparedKernel> prepare_product_group(Context& context, const ops::OperatorGroup& group,

@@ -280,7 +280,7 @@ TEST_CASE("the log says why an implementation of a product was not taken", "[ope
                contains("4 x 64 x 64 matrix multiplication in fp32 by \"") && contains("; not by \"reference\": "));
     const bool has_units = context.capability().has_matrix_cores();
     CHECK_THAT(said,
-               contains(has_units ? "; not by \"mma\": a size is below 8" : "; not by \"mma\": not for this device"));
+               contains(has_units ? "; not by \"mma\": a size is too small" : "; not by \"mma\": not for this device"));
   }
 }
 

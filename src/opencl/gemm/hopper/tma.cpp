@@ -37,14 +37,16 @@ std::unique_ptr<Kernel> prepare_slices(Context& context, const Gemm& gemm, std::
   return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
 }
 
-/// A kernel with one tile of the list, and k in one piece, or in two where it has several tiles.
+/// A kernel with one tile of the list, and k in one piece, or in two where it has several tiles. In one piece, one
+/// group has all works, so that it claims those behind its first two.
 std::unique_ptr<Kernel> prepare_checked_tile(Context& context, const Gemm& gemm, std::size_t tile_number) {
   if (!matrix_cores_refusal(gemm).empty() || !supports_packing(gemm)) return nullptr;
   const std::span<const TmaTile> tiles = tma_tiles(gemm);
   const TmaTile& tile = tiles[tile_number % tiles.size()];
   const bool is_long = plane_form(gemm, tile.depth(plane_numbers(gemm))).tiles_k > 2;
-  return prepare_tma_launch(context, {&gemm, 1}, std::array{tma_cut_plan(gemm, tile, is_long ? 2 : 1).value()},
-                            "check");
+  TmaPlan plan = tma_cut_plan(gemm, tile, is_long ? 2 : 1).value();
+  if (plan.parts == 1) plan.most_groups = 1;
+  return prepare_tma_launch(context, {&gemm, 1}, {&plan, 1}, "check");
 }
 
 std::string_view device_refusal(Context& context, std::string_view units, Precision precision,
@@ -111,14 +113,28 @@ std::unique_ptr<Kernel> prepare_scaled_tiling(Context& context, const Gemm& gemm
 }  // namespace
 
 std::unique_ptr<Kernel> prepare_together(Context& context, std::span<const Gemm> products, std::string_view label) {
-  constexpr std::size_t kMost = 4;
-  if (products.size() < 2 || products.size() > kMost) return nullptr;
+  if (products.size() < 2 || products.size() > kMostInOneLaunch) return nullptr;
   const std::vector<TmaPlan> plans = tma_plans_together(context, products);
   if (plans.empty()) return nullptr;
+  double apart = kLaunchSeconds * static_cast<double>(products.size() - 1);
+  for (const Gemm& gemm : products) apart += seconds_of_one(context, gemm);
+  if (plans[0].seconds > apart) return nullptr;
   // One program serves all, and the copy engine gives zeros outside the image whether patches reach there or not.
   std::vector<Gemm> members(products.begin(), products.end());
   for (Gemm& member : members) member.patch.inside = false;
   return prepare_tma_launch(context, members, plans, label);
+}
+
+std::unique_ptr<Kernel> prepare_together_in(Context& context, std::span<const Gemm> products, std::int64_t parts,
+                                            std::string_view label) {
+  const TmaTile& tile = tma_tiles(products[0]).back();
+  std::vector<TmaPlan> plans;
+  for (const Gemm& gemm : products) {
+    const std::int64_t most = plane_form(gemm, tile.depth(plane_numbers(gemm))).tiles_k;
+    plans.push_back(tma_cut_plan(gemm, tile, std::min(parts, most)).value());
+  }
+  if (parts == 1) plans.front().most_groups = 1;
+  return prepare_tma_launch(context, products, plans, label);
 }
 
 std::int64_t filter_channels(Context& context, const Gemm& gemm) {

@@ -18,8 +18,13 @@ namespace {
 struct LaunchShape {
   TmaTile tile;
   PlaneNumbers numbers;
-  std::int64_t products, tiles = 0, works = 0, most_parts = 1;  // tiles of C
+  std::int64_t products, most_groups, tiles = 0, works = 0, most_parts = 1;  // tiles of C
   bool joins = false;
+  [[nodiscard]] std::int64_t groups(const Context& context) const {
+    return std::min({works, most_groups, tile.resident * std::int64_t{context.limits().compute_units}});
+  }
+  /// Each group is given two works.
+  [[nodiscard]] bool has_claims(const Context& context) const { return works > 2 * groups(context); }
   [[nodiscard]] bool finishes() const { return joins || most_parts == 1; }
 };
 
@@ -32,7 +37,7 @@ std::int64_t tiles_of(const Gemm& gemm, const LaunchShape& launch) {
 }
 
 LaunchShape shape_of(const Context& context, std::span<const Gemm> products, std::span<const TmaPlan> plans) {
-  LaunchShape launch{plans[0].tile, plane_numbers(products[0]), std::ssize(products)};
+  LaunchShape launch{plans[0].tile, plane_numbers(products[0]), std::ssize(products), plans[0].most_groups};
   for (std::size_t i = 0; i < products.size(); ++i) {
     const std::int64_t tiles = tiles_of(products[i], launch);
     launch.tiles += tiles;
@@ -93,7 +98,7 @@ PreparedProduct prepare_product(Context& context, const Gemm& gemm, const TmaPla
 Stage multiply_stage(Context& context, const LaunchShape& launch, const Gemm& packed, std::vector<Argument> arguments) {
   constexpr std::int64_t kThreads = TmaTile::kWarpgroups * 128 + 32;
   const TmaTile& tile = launch.tile;
-  const std::int64_t groups = std::min(launch.works, tile.resident * std::int64_t{context.limits().compute_units});
+  const std::int64_t groups = launch.groups(context);
   std::vector<std::string> definitions{std::string(form_of(packed, launch).definition()),
                                        fmt::format("WARPGROUPS={}", TmaTile::kWarpgroups),
                                        fmt::format("TILE_Q={}", tile.q),
@@ -102,6 +107,7 @@ Stage multiply_stage(Context& context, const LaunchShape& launch, const Gemm& pa
                                        fmt::format("STAGED_Q={}", tile.staged_q)};
   definitions.insert(definitions.end(), launch.numbers.definitions.begin(), launch.numbers.definitions.end());
   if (launch.joins) definitions.emplace_back("JOINED");
+  if (launch.has_claims(context)) definitions.emplace_back("CLAIMED");
   if (launch.products > 1) definitions.push_back(fmt::format("MEMBERS={}", launch.products));
   return {gemm_program(context, packed, "gemm/hopper/tma.cl", launch.finishes(), std::move(definitions)),
           "gemm_tma_multiply",
@@ -118,7 +124,9 @@ std::unique_ptr<Kernel> prepare_tma_launch(Context& context, std::span<const Gem
   CONCORD_CHECK(products.size() == 1 || launch.finishes(), Error, "{} products are cut and do not fit on the device",
                 products.size());
   const KeptArgument meetings = kept(size(launch.tiles) * sizeof(std::uint32_t));
-  Taken taken{kept(products.size() * kMapsBytes), meetings};
+  const std::size_t maps_bytes = products.size() * kMapsBytes;
+  const KeptArgument maps = kept(maps_bytes + sizeof(std::uint32_t));
+  Taken taken{maps, meetings};
   std::vector<StagedKernel::AnyStage> stages;
   std::vector<Argument> arguments, members;
   Gemm packed;
@@ -137,6 +145,15 @@ std::unique_ptr<Kernel> prepare_tma_launch(Context& context, std::span<const Gem
   Stage multiply = multiply_stage(context, launch, packed, std::move(arguments));
   std::string name =
       fmt::format("{} tma {}x{}{}", label, launch.tile.q, TmaTile::kTmaRows, products[0].is_scaled ? " scaled" : "");
+  if (launch.has_claims(context)) {
+    Stage begin{.program = multiply.program,
+                .function = "claims_begin",
+                .arguments = {further(maps, maps_bytes, 4)},
+                .local = {1, 1, 1},
+                .once = true};
+    packed.before.push_back(begin);
+    stages.emplace_back(std::move(begin));
+  }
   if (!launch.finishes()) return gemm_staged(context, packed, std::move(name), std::move(multiply), plans[0].parts);
   if (launch.joins) {
     name += fmt::format(", k in {} joined", launch.most_parts);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
+#include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/gemm/plan.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 
@@ -165,6 +167,20 @@ std::vector<TmaPlan> tma_plans_together(const Context& context, std::span<const 
     }
   }
   return best;
+}
+
+double seconds_of_one(const Context& context, const Gemm& gemm) {
+  double least = INFINITY;
+  for (const TmaTile& tile : tma_tiles(gemm)) {
+    if (!suits_filters(gemm, tile)) continue;
+    const TogetherCost cost(context, {&gemm, 1}, tile);
+    least = std::min(least, cost.seconds(cost.best_part()));
+  }
+  return least;
+}
+
+bool fills_device(const Context& context, const Gemm& gemm) {
+  return TogetherCost(context, {&gemm, 1}, tma_tiles(gemm).front()).fills_alone();
 }
 
 bool can_join_parts(const Context& context, std::int64_t works) { return works < context.limits().compute_units; }

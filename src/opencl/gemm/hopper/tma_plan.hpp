@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,7 @@ struct TmaPlan {
   TmaTile tile;
   std::int64_t parts, part_tiles;
   double seconds;
+  std::int64_t most_groups = std::numeric_limits<std::int64_t>::max();  // of the launch; fewer only in checks
 };
 
 /// The cut of k with the least expected time for a tile.
@@ -42,6 +44,8 @@ struct TmaPlan {
 /// fills the device alone, so that it gains nothing from the others.
 [[nodiscard]] std::vector<TmaPlan> tma_plans_together(const Context& context, std::span<const Gemm> products);
 
+/// What tma_plans_together expects of one product in a launch of its own.
+[[nodiscard]] double seconds_of_one(const Context& context, const Gemm& gemm);
 /// Whether a launch of so many works can add up the parts of k, too. Its groups wait for each other, so all must be on
 /// the device at once, also beside a kernel that waits for another device.
 [[nodiscard]] bool can_join_parts(const Context& context, std::int64_t works);

@@ -117,12 +117,12 @@ std::vector<MappedTensor> mapped_tensors(const TokensProduct& product, const Tok
   return list;
 }
 
-/// Writes a map, and behind it so many counters of no arrivals.
-Stage begin_stage(Context& context, const MappedTensor& mapped, std::int64_t arrivals, const KeptArgument& to) {
+/// Writes a map, and sets so many numbers behind it to 0.
+Stage begin_stage(Context& context, const MappedTensor& mapped, std::int64_t counters, const KeptArgument& to) {
   return {.program = context.program("gemm/hopper/tokens_begin.cl", {}),
           .function = "gemm_tokens_begin",
           .arguments = {constant_table<TensorMap>(context, {&mapped.map, 1}), to, mapped.tensor,
-                        static_cast<std::uint32_t>(arrivals)},
+                        static_cast<std::uint32_t>(counters)},
           .global = {1, 1, 1},
           .local = {1, 1, 1},
           .once = true};
@@ -207,9 +207,10 @@ std::unique_ptr<Kernel> prepare_tokens_products(Context& context, std::span<cons
   for (const TokensProduct& member : members) {
     for (MappedTensor& tensor : mapped_tensors(member, tile)) mapped.push_back(std::move(tensor));
   }
-  const std::int64_t arrivals = plan.cut * (is_together ? 2 : 1);  // those of each warpgroup
+  // Of claims, and of the arrivals of each warpgroup.
+  const std::int64_t counters = 1 + plan.cut * (is_together ? 2 : 1);
   const std::size_t maps_bytes = mapped.size() * sizeof(TensorMap);
-  const KeptArgument begun = kept(maps_bytes + size(arrivals) * sizeof(std::uint32_t));
+  const KeptArgument begun = kept(maps_bytes + size(counters) * sizeof(std::uint32_t));
   std::vector<Argument> arguments{count(product.rows),
                                   count(product.columns),
                                   count(divide_up(product.rows, tile.rows())),
@@ -219,7 +220,8 @@ std::unique_ptr<Kernel> prepare_tokens_products(Context& context, std::span<cons
                                   further(begun, 0, 1)};
   std::size_t parts_bytes = 0;
   if (plan.cut != 0) {
-    arguments.insert(arguments.end(), {count(plan.cut), workspace(0, 16), further(begun, maps_bytes, 4)});
+    arguments.insert(arguments.end(),
+                     {count(plan.cut), workspace(0, 16), further(begun, maps_bytes + sizeof(std::uint32_t), 4)});
     // A group has a part of the first and of the last tile of its share.
     parts_bytes = size(2 * plan.groups * tile.rows() * tile.columns) * sizeof(float);
   }
@@ -236,7 +238,7 @@ std::unique_ptr<Kernel> prepare_tokens_products(Context& context, std::span<cons
   std::vector<StagedKernel::AnyStage> stages;
   for (std::size_t i = 0; i < mapped.size(); ++i) {
     stages.emplace_back(
-        begin_stage(context, mapped[i], i + 1 == mapped.size() ? arrivals : 0, further(begun, i * sizeof(TensorMap))));
+        begin_stage(context, mapped[i], i + 1 == mapped.size() ? counters : 0, further(begun, i * sizeof(TensorMap))));
   }
   stages.emplace_back(std::move(multiply));
   std::string name = fmt::format("{} tokens {}x{}", label, tile.rows(), tile.columns);

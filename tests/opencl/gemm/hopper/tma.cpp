@@ -40,11 +40,12 @@ TEST_CASE("products whose k is cut: by a launch whose groups meet where all are 
     for (const char* const name : {"tma", "scaled"}) {
       const GemmImplementation& one = *opencl::find_gemm_implementation(name);
       for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16}) {
-        Gemm few = opencl::dense_gemm(200, 136, 1024), many = opencl::dense_gemm(2048, 1536, 1024);
+        Gemm few = opencl::dense_gemm(200, 136, 1024), many = opencl::dense_gemm(4096, 3072, 256);
         few.precision = many.precision = precision;
         if (!opencl::gemm_refusal(one, context_of(device), few).empty()) continue;
         CAPTURE(device->info().name, name, name_of(precision));
         CHECK(try_tiles(device, one, few, 5) > 0);
+        CHECK(try_tiles(device, one, many, 1) == 0);  // more tiles than groups are given
         CHECK(try_tiles(device, one, many, 3) == 0);
       }
     }
