@@ -1,8 +1,8 @@
-// The products of a launch of gemm/hopper/tma.cl, and their works. There are 1 to 4 products, which differ in nothing but their numbers, such as the phases of a
-// data gradient's stride, or the gradients of the weights of several layers. Their works follow each other, those of a product
-// from its first_work on, so that groups without a work of one product take one of the next. Products in the same memories
-// write disjoint parts of C; with ONE_MEMORY the offsets of each lead to memories of its own. The maps of one product lie
-// behind those of another. Uses that file's names.
+// The products of a launch of gemm/hopper/tma.cl, and their works. There are 1 to 4 products, which differ in nothing but
+// their numbers, such as the phases of a data gradient's stride, or the gradients of the weights of several layers. Their works
+// follow each other, those of a product from its first_work on, so that groups without a work of one product take one of the
+// next. Products in the same memories write disjoint parts of C; with ONE_MEMORY the offsets of each lead to memories of its
+// own. The maps of one product lie behind those of another. Uses that file's names.
 #ifndef CONCORD_NVIDIA_GEMM_TMA_MEMBERS_H
 #define CONCORD_NVIDIA_GEMM_TMA_MEMBERS_H
 

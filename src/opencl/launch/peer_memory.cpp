@@ -47,9 +47,9 @@ std::string source_of(int ranks, int rank, std::size_t group) {
     return for_ranks(ranks, between, [&](int r) { return fmt::format(fmt::runtime(format), r); });
   };
   return fmt::format(
-             "#define RANKS {}\n#define RANK {}\n#define OWN p{}\n#define AT_ONCE {}\n#define GROUP {}\n#define "
-             "PEER_PARAMETERS {}\n"
-             "#define FLAG_PARAMETERS {}\n#define FLAGS {}\n#define ADD_PEERS(i) {}\n#define STORE_PEERS(i) {}\n",
+             "#define RANKS {}\n#define RANK {}\n#define OWN p{}\n#define AT_ONCE {}\n#define GROUP {}\n"
+             "#define PEER_PARAMETERS {}\n#define FLAG_PARAMETERS {}\n#define FLAGS {}\n"
+             "#define ADD_PEERS(i) {}\n#define STORE_PEERS(i) {}\n",
              ranks, rank, rank, kAtOnce, group, each("__global float4 *p{}", ", "), each("__global uint *f{}", ", "),
              each("f{}", ", "), each("sum += p{}[i];", " "), each("p{}[i] = sum;", " ")) +
          std::string(kernel_source("ops/sum_over_peers.cl"));
