@@ -74,9 +74,15 @@ void CpuAlternatives::disable(std::string_view name, std::string reason) {
   }
 }
 
+void CpuAlternatives::store() const {
+  const std::lock_guard lock(mutex_);
+  write_denylist(origin_, denylist_);
+}
+
 std::size_t CpuAlternatives::forget() {
+  const std::lock_guard lock(mutex_);
   const std::size_t disabled = std::exchange(denylist_, {}).size();
-  store();
+  write_denylist(origin_, denylist_);
   return disabled;
 }
 

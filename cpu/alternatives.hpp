@@ -27,7 +27,7 @@ class CpuAlternatives final : public KernelAlternatives {
   [[nodiscard]] std::int64_t uses(std::string_view name) const override;
   void disable(std::string_view name, std::string reason) override;
   [[nodiscard]] std::filesystem::path file() const override { return denylist_file(origin_); }
-  void store() const override { write_denylist(origin_, denylist_); }
+  void store() const override;
   std::size_t forget() override;
 
  private:

@@ -53,6 +53,7 @@ bool append_step(Epilogue& epilogue, std::span<const Expression::Instruction> co
   const auto& other = code[static_cast<std::size_t>(number)];
   const bool value_first = instruction.arguments[0] == value;
   if (other.function == F::input) {
+    if (other.index == 0) return false;  // the product itself, once more
     const int operand = static_cast<int>(base_inputs) + other.index - 1;
     switch (instruction.function) {
       case F::add: epilogue.steps.push_back({algorithm::binary_add, operand}); return true;

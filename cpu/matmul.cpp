@@ -84,12 +84,7 @@ PreparedKernel matmul_stored_as(DType factors, const ops::MatmulSizes& s, const 
 }  // namespace
 
 PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilogue, const KernelRequest& request) {
-  ops::MatmulSizes s = ops::sizes_of(op, request.inputs[0].shape, request.inputs[1].shape);
-  // One weights matrix for the whole batch: the batch is more rows.
-  if (s.batch_b == 1 && !op.transpose_a() && s.batch > 1) {
-    s.m *= s.batch;
-    s.batch = s.batch_a = 1;
-  }
+  const ops::MatmulSizes s = ops::sizes_of(op, request.inputs[0].shape, request.inputs[1].shape);
   const Precision precision = is_worth_rounding(s) ? request.precision : Precision::fp32;
   return in_narrowest_type(precision, [&](DType stored) { return matmul_stored_as(stored, s, op, epilogue, request); });
 }

@@ -20,9 +20,8 @@ constexpr std::size_t kMaxOperands = 32;
 
 // How one operand or coordinate reaches its tile.
 struct Gathered {
-  std::int32_t instruction = 0;  // the leaf it is the value of
-  std::int32_t slot = 0;         // its tile
-  std::size_t input = 0;         // operand number; unused for coordinates
+  std::int32_t slot = 0;  // its tile
+  std::size_t input = 0;  // operand number; unused for coordinates
   bool is_coordinate = false;
   std::size_t axis = 0;     // of the view, for coordinates
   std::size_t strides = 0;  // row of view.strides, for operands
@@ -222,7 +221,7 @@ PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, con
     const auto& instruction = plan.program.code()[i];
     const TileValue& value = plan.program.value(static_cast<std::int32_t>(i));
     if (value.source != TileSource::loaded) continue;
-    Gathered item{.instruction = static_cast<std::int32_t>(i), .slot = value.slot};
+    Gathered item{.slot = value.slot};
     if (instruction.function == ScalarFunction::coordinate) {
       item.is_coordinate = true;
       const std::size_t logical = output.shape.rank() - 1 - static_cast<std::size_t>(instruction.index);

@@ -30,7 +30,7 @@ static inline uint load_of_peers(__global const uint *flag) {
 
 // Work-item r tells rank r that this rank has come to meeting `turn`, and waits until rank r has. After `patience`
 // nanoseconds, `lost` becomes the number of the rank that did not come, plus 1, and later meetings wait for nobody.
-__kernel void meet(FLAG_PARAMETERS, const uint turn, const ulong patience, volatile __global uint *lost) {
+static inline void meet_others(FLAG_PARAMETERS, const uint turn, const ulong patience, volatile __global uint *lost) {
   __global uint *const flags[RANKS] = {FLAGS};
   const uint other = (uint)get_global_id(0);
   store_for_peers(flags[other] + RANK * FLAG_STRIDE, turn);
@@ -44,13 +44,30 @@ __kernel void meet(FLAG_PARAMETERS, const uint turn, const ulong patience, volat
   }
 }
 
+__kernel void meet(FLAG_PARAMETERS, const uint turn, const ulong patience, volatile __global uint *lost) {
+  meet_others(FLAGS, turn, patience, lost);
+}
+
+static inline void set_nan(__global float4 *vectors, const ulong count) {
+  for (ulong i = get_global_id(0); i < count; i += get_global_size(0)) vectors[i] = (float4)(NAN);
+}
+
+// After sum_part. A rank that did not come may not have stored its part of the sums: the vectors [first, first + count)
+// of this rank are NaN then.
+__kernel void meet_after(FLAG_PARAMETERS, const uint turn, const ulong patience, volatile __global uint *lost,
+                         __global float4 *own, const ulong first, const ulong count) {
+  meet_others(FLAGS, turn, patience, lost);
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  if (*lost != 0) set_nan(own + first, count);
+}
+
 // This rank's part of the vectors [first, first + count): their sums, stored at all ranks. The first `started` sums start
 // from `start`. With a lost rank, the result of this rank is NaN.
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void sum_part(
     PEER_PARAMETERS, __global const float4 *restrict start, const ulong started, const ulong first, const ulong count,
     __global const uint *restrict lost) {
   if (*lost != 0) {
-    for (ulong i = get_global_id(0); i < count; i += get_global_size(0)) OWN[first + i] = (float4)(NAN);
+    set_nan(OWN + first, count);
     return;
   }
   const ulong each = (count + RANKS - 1) / RANKS, step = get_global_size(0);

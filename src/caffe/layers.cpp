@@ -101,7 +101,7 @@ Value local_response_norm(const LayerCall& call) {
   const bool is_within = options.text("norm_region", "ACROSS_CHANNELS") == "WITHIN_CHANNEL";
   nn::LocalResponseNorm layer(options.whole("local_size", 5), {.alpha = options.real("alpha", 1),
                                                                .beta = options.real("beta", 0.75F),
-                                                               .k = options.real("k", 1),
+                                                               .k = is_within ? 1 : options.real("k", 1),
                                                                .region = is_within ? Options::Region::within_channel
                                                                                    : Options::Region::across_channels});
   return layer(call.bottoms[0]);
@@ -164,12 +164,28 @@ Value elementwise(const LayerCall& call) {
 }
 
 Value concatenation(const LayerCall& call) {
-  return concat(call.bottoms, call.layer.message("concat_param").whole("axis", 1));
+  const TextMessage& options = call.layer.message("concat_param");
+  return concat(call.bottoms, options.whole("concat_dim", options.signed_whole("axis", 1)));  // the older name
 }
 
-Value flattened(const LayerCall& call) { return flatten(call.bottoms[0]); }
+Value flattened(const LayerCall& call) {
+  const TextMessage& options = call.layer.message("flatten_param");
+  const Shape& shape = call.bottoms[0].shape();
+  const std::size_t first = shape.index_of(options.signed_whole("axis", 1)),
+                    last = shape.index_of(options.signed_whole("end_axis", -1));
+  CONCORD_CHECK(first <= last, ShapeError, "{}: a Flatten from axis {} to {}", name_in(call), first, last);
+  std::vector<std::int64_t> dims;
+  for (std::size_t i = 0; i < shape.rank(); ++i) {
+    if (i > first && i <= last) {
+      dims.back() *= shape.dims()[i];
+    } else {
+      dims.push_back(shape.dims()[i]);
+    }
+  }
+  return reshape(call.bottoms[0], Shape(dims));
+}
 Value normalised(const LayerCall& call) {
-  return softmax(call.bottoms[0], call.layer.message("softmax_param").whole("axis", 1));
+  return softmax(call.bottoms[0], call.layer.message("softmax_param").signed_whole("axis", 1));
 }
 Value unchanged(const LayerCall& call) { return call.bottoms[0]; }
 Value logistic(const LayerCall& call) { return sigmoid(call.bottoms[0]); }

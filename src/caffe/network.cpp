@@ -16,13 +16,17 @@
 namespace concord::caffe {
 namespace {
 
-/// Whether a layer belongs to inference: by `include` and `exclude` with a phase.
+/// Whether a rule holds where Caffe infers by default: phase TEST, level 0, and no stage.
+bool holds_in_inference(const TextMessage* rule) {
+  return rule->text("phase", "TEST") == "TEST" && rule->signed_whole("min_level", 0) <= 0 &&
+         rule->signed_whole("max_level", 0) >= 0 && rule->texts("stage").empty();
+}
+
+/// Whether a layer belongs to inference: a rule of `include` holds or, without such rules, none of `exclude` does.
 bool is_of_inference(const TextMessage& layer) {
-  const auto names_phase = [&](const char* rule, const char* phase) {
-    return std::ranges::any_of(layer.messages(rule),
-                               [&](const TextMessage* one) { return one->text("phase") == phase; });
-  };
-  return !names_phase("include", "TRAIN") && !names_phase("exclude", "TEST");
+  const auto included = layer.messages("include");
+  if (!included.empty()) return std::ranges::any_of(included, holds_in_inference);
+  return std::ranges::none_of(layer.messages("exclude"), holds_in_inference);
 }
 
 class CaffeNetwork : public nn::Module {

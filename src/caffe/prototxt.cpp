@@ -173,6 +173,14 @@ std::int64_t TextMessage::whole(std::string_view name, std::int64_t otherwise) c
   return numbers.empty() ? otherwise : numbers.back();
 }
 
+std::int64_t TextMessage::signed_whole(std::string_view name, std::int64_t otherwise) const {
+  const Field* const found = last(name);
+  if (found == nullptr) return otherwise;
+  const auto number = number_in_text<std::int64_t>(found->value);
+  if (!number || *number < -(1 << 30) || *number > 1 << 30) refuse(*found, "a number from -2^30 to 2^30");
+  return *number;
+}
+
 float TextMessage::real(std::string_view name, float otherwise) const {
   const Field* const found = last(name);
   if (found == nullptr) return otherwise;

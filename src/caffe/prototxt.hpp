@@ -29,6 +29,7 @@ class TextMessage {
   /// Throws FormatError for a value that is not such a number.
   [[nodiscard]] std::vector<std::int64_t> whole_numbers(std::string_view name) const;
   [[nodiscard]] std::int64_t whole(std::string_view name, std::int64_t otherwise) const;
+  [[nodiscard]] std::int64_t signed_whole(std::string_view name, std::int64_t otherwise) const;  // axes, levels
   [[nodiscard]] float real(std::string_view name, float otherwise) const;
   [[nodiscard]] bool is_on(std::string_view name, bool otherwise) const;
 

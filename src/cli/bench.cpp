@@ -102,6 +102,16 @@ void run_bench(const BenchArguments& options) {
   step.run();
   bench.device()->finish();
   const double first_step = process_age_seconds();
+  if (options.first_step && options.json) {
+    std::cout << json_text({{"net", bench.model().name},
+                            {"batch", batch},
+                            {"precision", precision},
+                            {"device", bench.device()->info().id},
+                            {"device_name", bench.device()->info().name},
+                            {"start_to_first_step_s", first_step},
+                            {"peak_resident_bytes", peak_resident_bytes()}});
+    return;
+  }
   if (options.first_step) {
     std::cout << fmt::format(
         "{} on {}: first training step done {:.2f} s after the start of the process, {} resident\n", bench.model().name,

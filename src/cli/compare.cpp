@@ -15,6 +15,7 @@
 #include "concord/cli/options.hpp"
 #include "concord/cli/random_data.hpp"
 #include "concord/cli/training_options.hpp"
+#include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 
@@ -125,9 +126,10 @@ Compared compare_one(const CompareArguments& options, const models::Model& model
                 : source.part("train");
   const Samples& dataset = *samples;
   const models::Variant variant = source.variant_for(dataset);
-  if (!options.outputs.case_file.empty() && !source.label_outputs().empty()) {
-    throw ArgumentError(fmt::format("--save-case: a case has a network for one label; {} has several", dataset.name));
-  }
+  CONCORD_CHECK(options.outputs.case_file.empty() || source.is_told_by_name(dataset), ArgumentError,
+                "--save-case: a case has a network and a loss for one class of each sample; {} has several "
+                "labels, masks or numbers to predict, with which it could not be replayed",
+                dataset.name);
   const std::shared_ptr<nn::Module> network = source.make(variant);
   CompareOptions how = options.how();
   how.batch = training.batch;
@@ -209,6 +211,7 @@ void run_networks(const CompareArguments& options, const CompareOutputs& outputs
   if (!options.arguments.empty()) {
     throw ArgumentError(fmt::format("-- {}: arguments need a program, given by its path", options.arguments[0]));
   }
+  options.permit.require_weights(options.weights);
   keep_freed_memory();  // every value of a network passes through the host, again and again
   const bool all = options.training.model == kAll;
   const models::Model* model = all ? nullptr : &find_model(options.training.model);

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/counted.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/training_recipe.hpp"
 #include "concord/core/check.hpp"
@@ -153,6 +154,17 @@ std::string mean_text(const std::vector<double>& values, double unit, int digits
   return fmt::format("{:.{}f} ± {:.{}f}", unit * s.mean, digits, unit * s.deviation, digits);
 }
 
+/// The first fold that was not trained to its end, or nothing.
+std::string interruption_of(const std::vector<Row>& rows, std::size_t folds) {
+  for (const Row& row : rows) {
+    if (row.folds.size() < folds) {
+      return fmt::format("interrupted in fold {} of {} of {}, which does not count", row.folds.size() + 1, folds,
+                         row.network);
+    }
+  }
+  return {};
+}
+
 std::string table_of(const std::vector<Row>& rows, std::size_t folds) {
   const bool has_accuracy = !rows.empty() && !rows[0].accuracies().empty();
   const std::vector<std::string> named = rows.empty() ? std::vector<std::string>() : accuracy_names(rows[0]);
@@ -201,7 +213,18 @@ nlohmann::json json_of(const std::vector<Row>& rows, std::size_t uploaded) {
   return {{"networks", networks}, {"uploaded_bytes", uploaded}};
 }
 
+/// A fold that ends a training early, or lowers its rate, would no longer be new to the network that it scores.
+void check_looks_at_no_fold(const TrainingRecipe& recipe) {
+  const bool reads_losses = recipe.fit_options().schedule.reads_losses();
+  CONCORD_CHECK(
+      recipe.patience == 0 && !reads_losses, ArgumentError,
+      "{} watches validation losses, and crossval has none but those of the fold that scores the network: use "
+      "a fixed number of --epochs{}",
+      recipe.patience > 0 ? "--patience" : "--schedule plateau", recipe.patience > 0 ? "" : " and another schedule");
+}
+
 void run_crossval(const CrossvalArguments& options) {
+  check_looks_at_no_fold(options.recipe);
   require_folder(options.logs);
   require_folder(options.out);
   const TrainingRecipe& recipe = options.recipe;
@@ -217,6 +240,7 @@ void run_crossval(const CrossvalArguments& options) {
   for (const std::string& name : names) {
     DataSource source(recipe.data_options(), find_model(name), recipe.training.seed);
     if (!samples || source.depends_on_network()) {
+      if (samples) uploaded += uploaded_bytes(*samples);
       samples = source.augmented("train", data::parse_augment(recipe.augment));
       plain = recipe.augment == "none" ? samples : source.part("train");
       folds = make_folds(*plain, options.folds, options.fold_seed);
@@ -227,15 +251,21 @@ void run_crossval(const CrossvalArguments& options) {
     if (stop_requested()) break;
   }
   uploaded += uploaded_bytes(*samples);
+  const std::string interruption = interruption_of(rows, folds.size());
+  std::size_t trainings = interruption.empty() ? 0 : 1;
+  for (const Row& row : rows) trainings += row.folds.size();
   if (options.json) {
-    std::cout << json_text(json_of(rows, uploaded));
+    nlohmann::json json = json_of(rows, uploaded);
+    json["is_interrupted"] = !interruption.empty();
+    std::cout << json_text(json);
   } else {
     std::cout << table_of(rows, folds.size());
     if (uploaded > 0) {
-      std::cout << fmt::format("{} of data were uploaded for {} trainings\n", human_bytes(uploaded),
-                               rows.size() * folds.size());
+      std::cout << fmt::format("{} of data were uploaded for {}\n", human_bytes(uploaded),
+                               counted(trainings, "training"));
     }
   }
+  if (!interruption.empty()) say(interruption);
 }
 
 }  // namespace
@@ -245,6 +275,10 @@ void add_crossval(CLI::App& app) {
   const auto options = std::make_shared<CrossvalArguments>();
   options->recipe.training.add_model(*command, "; several with + between: lenet+mlp");
   options->recipe.add(*command);
+  command->get_option("--patience")->description("Refused: the fold that it would watch scores the network");
+  CLI::Option* const schedule = command->get_option("--schedule");
+  schedule->description(schedule->get_description() +
+                        ". Not plateau, which would watch the fold that scores the network");
   options->device.add(*command);
   command->add_option("--folds", options->folds, "Number of folds, each with every class in its share")
       ->capture_default_str()

@@ -13,7 +13,8 @@ struct DataOptions {
   std::string text;
   std::int64_t image = 0, resize = 0;  // 0: that of the network, or of the training
   std::vector<float> mean = {}, deviation = {};
-  bool skips_bad = true;  // rows of a table, recordings
+  bool skips_bad = true;         // rows of a table, recordings
+  bool may_lack_labels = false;  // of npy: features alone, to predict
   std::string cache = {}, cache_directory = {};
   CLI::Option* mean_option = nullptr;
 

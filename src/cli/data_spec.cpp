@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "concord/core/check.hpp"
+#include "concord/core/nearest_name.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 
 namespace concord::cli {
@@ -59,15 +61,29 @@ std::string likely_data(std::string_view path) {
   return fmt::format("the folder of an image: folder:DIR; for a table: csv:{0}; for a text: text:{0}", path);
 }
 
-const Kind& kind_of(std::string_view name) {
+/// Null if there is none of this name.
+const Kind* find_kind(std::string_view name) {
   static const Kind emnist{"emnist", PathRule::optional, {}};
-  if (name.starts_with("emnist-")) return emnist;
+  if (name.starts_with("emnist-")) return &emnist;
   const auto found = std::ranges::find(kinds(), name, &Kind::name);
-  const bool is_path = std::filesystem::exists(name);
-  CONCORD_CHECK(found != kinds().end() || !is_path, ArgumentError, "'{}' is no kind of data; for {}", name,
+  return found == kinds().end() ? nullptr : &*found;
+}
+
+const Kind& kind_of(std::string_view name) {
+  if (const Kind* const kind = find_kind(name)) return *kind;
+  CONCORD_CHECK(!std::filesystem::exists(name), ArgumentError, "'{}' is no kind of data; for {}", name,
                 likely_data(name));
-  CONCORD_CHECK(found != kinds().end(), ArgumentError, "unknown data set '{}'; known: {}", name, kDataHelp);
-  return *found;
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds()) names.emplace_back(kind.name);
+  const std::optional<std::string> nearest = nearest_name(name, names);
+  throw ArgumentError(fmt::format("unknown data set '{}'{} known: {}", name,
+                                  nearest ? fmt::format("; did you mean {}?", *nearest) : ";", kDataHelp));
+}
+
+/// A shell expands ~ only where a word begins.
+std::string expanded(std::string_view path) {
+  const std::optional<std::string> home = environment("HOME");
+  return home && path.starts_with("~/") ? *home + std::string(path.substr(1)) : std::string(path);
 }
 
 /// Where ",KEY=" begins from `from` on; npos: nowhere.
@@ -88,7 +104,7 @@ DataSpec DataSpec::parse(std::string_view text) {
   const std::string_view head = text.substr(0, comma);
   const std::size_t colon = head.find(':');
   spec.kind = head.substr(0, colon);
-  if (colon != std::string_view::npos) spec.path = head.substr(colon + 1);
+  if (colon != std::string_view::npos) spec.path = expanded(head.substr(colon + 1));
   const Kind& kind = kind_of(spec.kind);
   CONCORD_CHECK(colon == std::string_view::npos || kind.path != PathRule::none, ArgumentError,
                 "{} data has no folder; use only the name {}", kind.name, kind.name);
@@ -106,11 +122,15 @@ DataSpec DataSpec::parse(std::string_view text) {
                   "{} data has no option '{}'; there are: {}", spec.kind, key,
                   kind.options.empty() ? "none" : fmt::format("{}", fmt::join(kind.options, ", ")));
     CONCORD_CHECK(sign + 1 < pair.size(), ArgumentError, "{}: '{}' has no value", spec.kind, key);
-    CONCORD_CHECK(spec.options.emplace(key, pair.substr(sign + 1)).second, ArgumentError, "{}: '{}' is given twice",
-                  spec.kind, key);
+    CONCORD_CHECK(spec.options.emplace(key, expanded(pair.substr(sign + 1))).second, ArgumentError,
+                  "{}: '{}' is given twice", spec.kind, key);
     comma = next;
   }
   return spec;
+}
+
+bool DataSpec::names_data(std::string_view text) {
+  return find_kind(text.substr(0, text.find_first_of(":,"))) != nullptr;
 }
 
 std::string DataSpec::option(const std::string& key) const {

@@ -24,6 +24,8 @@ struct DataSpec {
   /// The path ends at the first comma that a KEY= follows. Throws ArgumentError for an unknown kind, a path that is
   /// missing or may not be there, an option that the kind does not have, or one given twice.
   [[nodiscard]] static DataSpec parse(std::string_view text);
+  /// Whether the text begins with the name of a kind.
+  [[nodiscard]] static bool names_data(std::string_view text);
   /// The value of an option; empty if it was not given.
   [[nodiscard]] std::string option(const std::string& key) const;
   /// Files of images: folder, lmdb or tar.

@@ -68,8 +68,9 @@ const data::ImageSet* DataSource::images(std::string_view name) {
                 "{} is a model for {}, and no sample of {} has a mask (seg.png or mask.png in its shards)", model_.name,
                 models::name_of(model_.task), set->name());
   if (class_names_.empty() && !has_masks()) class_names_ = set->class_names();
-  if (!options_.cache.empty() && name == "train") {
-    set = set->cached(parse_bytes(options_.cache), options_.cache_directory, transform()->channels);
+  if (!options_.cache.empty()) {
+    if (!cache_budget_) cache_budget_ = parse_bytes(options_.cache);
+    set = set->cached(*cache_budget_, options_.cache_directory, transform()->channels);
   }
   return &*set;
 }
@@ -97,13 +98,13 @@ SharedSamples DataSource::part(std::string_view name) {
   return samples;
 }
 
-SharedSamples DataSource::evaluated(std::string_view split) {
+DataSource::Evaluated DataSource::evaluated(std::string_view split) {
   SharedSamples samples = part(split);
-  if (samples || split == "train") return samples;
+  if (samples || split == "train") return {samples, std::string(split)};
   samples = part("train");
   log(LogLevel::warning, fmt::format("{} has no {} part: the whole set is taken, {}", spec_.text, split,
                                      counted(samples->size(), "sample")));
-  return samples;
+  return {samples, "all"};
 }
 
 namespace {
@@ -143,8 +144,9 @@ SharedSamples DataSource::read_arrays(std::string_view name) const {
   const std::string pair = name == "train" ? spec_.path : spec_.option("test");
   if (pair.empty()) return {};
   const std::size_t comma = pair.find(',');
+  if (comma == std::string::npos && options_.may_lack_labels) return data::npy(pair);
   CONCORD_CHECK(comma != std::string::npos, ArgumentError,
-                "npy: needs the files of features and labels: npy:X.npy,Y.npy");
+                "npy: needs the files of features and labels: npy:X.npy,Y.npy; only predict needs no labels");
   return data::npy(pair.substr(0, comma), pair.substr(comma + 1));
 }
 

@@ -42,8 +42,12 @@ class DataSource {
   [[nodiscard]] SharedSamples part(std::string_view name);
   /// The same with the augmentation of `train`.
   [[nodiscard]] SharedSamples augmented(std::string_view name, const data::ImageAugmentation& augmentation);
-  /// The part `split`, or everything where the set does not come in parts.
-  [[nodiscard]] SharedSamples evaluated(std::string_view split);
+  /// The part `split`, or everything, "all", where the set does not come in parts.
+  struct Evaluated {
+    SharedSamples samples;
+    std::string part;
+  };
+  [[nodiscard]] Evaluated evaluated(std::string_view split);
 
   /// The network for these samples: as published, but for the words of a language model, and for the classes and the
   /// size of images of the user's own.
@@ -58,6 +62,9 @@ class DataSource {
   /// What a network is trained for on these samples: as objective_of, but numbers as targets by their squared error.
   [[nodiscard]] Objective objective_for(const Samples& samples, const models::Variant& variant,
                                         const loss::CrossEntropy& cross_entropy = {}) const;
+  /// Whether the network and its loss are those that the name of the network and its classes tell: no masks, several
+  /// labels, or numbers in units of the data.
+  [[nodiscard]] bool is_told_by_name(const Samples& samples) const;
   /// For the metadata of weights that are trained on `samples`.
   [[nodiscard]] Trained trained(const Samples& samples) const;
   [[nodiscard]] const DataSpec& spec() const { return spec_; }
@@ -90,6 +97,7 @@ class DataSource {
   Trained trained_;
   std::vector<std::string> class_names_;                                      // of images, once known
   std::map<std::string, std::optional<data::ImageSet>, std::less<>> images_;  // by part
+  std::optional<data::CacheBudget> cache_budget_;                             // of all parts
   std::function<std::vector<std::int32_t>(std::int64_t rows)> rows_of_;
   std::optional<data::CsvTable> table_;  // of the training part, where its encoding is fitted here
 };

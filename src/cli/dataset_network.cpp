@@ -1,6 +1,8 @@
 // The network for the samples of a data set: which ones fit, its outputs and what it is trained for.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "concord/cli/audio_data.hpp"
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/model_file.hpp"
@@ -108,6 +110,7 @@ std::shared_ptr<nn::Module> DataSource::make(const models::Variant& variant) con
                 model_.name, outputs.size());
   std::shared_ptr<nn::Module> network = make_network(model_, variant);
   check_takes(*network, variant.input);
+  if (trained_.table && file_of(model_) == nullptr) network = with_units(network, *trained_.table);
   return outputs.empty() ? network : with_outputs(network, outputs);
 }
 
@@ -138,9 +141,18 @@ Objective DataSource::objective_for(const Samples& samples, const models::Varian
     return objective_of(model_, variant, ignoring);
   }
   if (const std::vector<LabelOutput> outputs = label_outputs(); !outputs.empty()) {
-    return objective_of_outputs(outputs, cross_entropy);
+    return objective_of_outputs(outputs, *trained_.table, cross_entropy);
   }
-  return predicts_targets(samples) ? Objective(loss::mse) : objective_of(model_, variant, cross_entropy);
+  if (!predicts_targets(samples)) return objective_of(model_, variant, cross_entropy);
+  return trained_.table ? Objective(loss_of_targets(*trained_.table)) : Objective(loss::mse);
+}
+
+bool DataSource::is_told_by_name(const Samples& samples) const {
+  const auto has_units = [](const data::CsvEncoding& table) {
+    return std::ranges::any_of(label_outputs_of(table), [](const LabelOutput& output) { return !output.has_classes; });
+  };
+  if (trained_.table && file_of(model_) == nullptr && has_units(*trained_.table)) return false;
+  return !has_masks() && label_outputs().empty() && !predicts_targets(samples);
 }
 
 Trained DataSource::trained(const Samples& samples) const {

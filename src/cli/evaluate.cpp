@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@
 #include "concord/cli/transcripts.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/utf8.hpp"
+#include "concord/data/selection.hpp"
 
 namespace concord::cli {
 namespace {
@@ -81,10 +83,12 @@ void check_finite(const Metrics& metrics) {
   if (!std::isfinite(metrics.loss)) throw NonFinite("the loss is not finite");
 }
 
-/// The data is the word behind network and weights, or --data.
-void take_data(std::vector<std::string>& words, DataOptions& data) {
+/// The data is the word behind network and weights, or --data. For the weights of a table, the file of another one will
+/// do.
+void take_data(std::vector<std::string>& words, const SavedNetwork& saved, DataOptions& data) {
   if (data.text.empty() && !words.empty()) {
-    data.text = words.front();
+    const bool is_table = saved.trained.table && std::filesystem::is_regular_file(words.front());
+    data.text = (is_table ? "csv:" : "") + words.front();
     words.erase(words.begin());
   }
   CONCORD_CHECK(!data.text.empty(), ArgumentError,
@@ -95,11 +99,11 @@ void take_data(std::vector<std::string>& words, DataOptions& data) {
 void run_evaluate(EvaluateArguments options) {
   const SavedNetwork saved = take_saved_network(options.words, options.saved.weights, options.saved.permit, "evaluate");
   options.evaluate.batch = batch_for(saved, options.evaluate.batch, *options.batch);
-  take_data(options.words, options.saved.data);
+  take_data(options.words, saved, options.saved.data);
   check_data_fits(saved, options.saved.data.text, "evaluate");
   const models::Model& model = *saved.model;
   DataSource source(options.saved.data, model, 1, saved.trained);
-  const SharedSamples samples = source.evaluated(options.saved.split);
+  const auto [samples, part] = source.evaluated(options.saved.split);
   const Samples& dataset = *samples;
   if (dataset.label_specs().empty()) {
     throw ArgumentError(fmt::format("{} has no labels to evaluate; predict needs none", dataset.name));
@@ -117,29 +121,30 @@ void run_evaluate(EvaluateArguments options) {
   Trainer trainer(source.network_for(dataset), source.objective_for(dataset, {}), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
   load_weights(trainer, saved, options.saved.permit);
+  std::vector<std::int32_t> damaged;
+  options.evaluate.left_out = [&](std::int32_t row) { damaged.push_back(row); };
   Metrics metrics = trainer.evaluate(dataset, options.evaluate);
+  const SharedSamples counted_samples = damaged.empty() ? samples : data::without_rows(samples, damaged);
   if (model.task == models::Task::transcription && !saved.trained.alphabet.empty()) {
     const data::TranscriptErrors errors =
-        transcript_errors(trainer, dataset, saved.trained.alphabet, options.evaluate.batch);
+        transcript_errors(trainer, *counted_samples, saved.trained.alphabet, options.evaluate.batch);
     metrics.named.emplace("character error rate", errors.character_error_rate());
     metrics.named.emplace("word error rate", errors.word_error_rate());
   }
-  const Tensor matrix = options.confusion
-                            ? confusion_matrix(trainer.predict(dataset, options.evaluate.batch), labels_of(dataset))
-                            : Tensor();
+  Tensor matrix;
+  if (options.confusion) {
+    matrix = confusion_matrix(trainer.predict(*counted_samples, options.evaluate.batch), labels_of(*counted_samples));
+  }
   if (options.json) {
-    nlohmann::json json{{"model", model.name},
-                        {"data", dataset.name},
-                        {"split", options.saved.split},
-                        {"device", device->info().id},
-                        {"samples", metrics.samples},
-                        {"loss", metrics.loss},
-                        {"k", metrics.k}};
+    nlohmann::json json{{"model", model.name},         {"data", dataset.name},       {"split", part},
+                        {"device", device->info().id}, {"samples", metrics.samples}, {"loss", metrics.loss}};
     if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
     if (metrics.top_k) json["top_k"] = *metrics.top_k;
+    if (metrics.top_k) json["k"] = metrics.k;
     if (!metrics.named.empty()) json["metrics"] = metrics.named;
     if (options.confusion) {
       const auto counts = matrix.values<std::int32_t>();
+      if (!dataset.class_names.empty()) json["classes"] = dataset.class_names;
       json["confusion"] = std::vector<std::int32_t>(counts.begin(), counts.end());
     }
     std::cout << json_text(json);

@@ -11,6 +11,8 @@
 
 #include "concord/cli/counted.hpp"
 #include "concord/cli/export_check.hpp"
+#include "concord/cli/label_outputs.hpp"
+#include "concord/cli/model_file.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/random_data.hpp"
 #include "concord/cli/training_options.hpp"
@@ -65,6 +67,8 @@ struct ExportedNetwork {
     const int classes = options.classes > 0 || is_file() ? options.classes : trained.classes;
     // ONNX cannot draw what dropout draws; in evaluation it does nothing.
     network = make_network(model, {.classes = classes, .dropout = !options.is_training, .input = sample});
+    if (trained.table && !is_file()) network = with_units(network, *trained.table);
+    if (options.weights.empty() && !is_file()) log(LogLevel::warning, kRandomWeights);
     data = random_data(model, {.network = {}, .classes = classes, .alphabet = {}}, sample, options.samples(),
                        options.training.seed);
     for (const Column& column : data.feature_columns()) inputs.emplace_back(name_of(column), column.values);
@@ -212,6 +216,15 @@ bool report(const ExportArguments& options, std::vector<OutputDifference> differ
   return is_right;
 }
 
+/// Options of a step that is not written would change nothing.
+void check_export_options(const ExportArguments& options, const CLI::App& command) {
+  options.permit.require_weights(options.weights);
+  for (const char* const name : {"--optimizer", "--lr", "--momentum", "--weight-decay"}) {
+    CONCORD_CHECK(options.is_training || command.get_option(name)->count() == 0, ArgumentError,
+                  "{} is for --training, which writes a step of training", name);
+  }
+}
+
 void run_export(const ExportArguments& options) {
   CONCORD_CHECK(options.out.ends_with(".onnx"), ArgumentError,
                 "{}: the output is an ONNX file; its name must end with .onnx", printable(options.out));
@@ -285,6 +298,7 @@ void add_export(CLI::App& app) {
     if (command->count("--verify") > 0 && options->verify.empty()) options->verify = kByImport;
     CONCORD_CHECK(options->verify.empty() || options->verify == kByImport || options->verify == kByOnnxruntime,
                   ArgumentError, "--verify: '{}' is neither {} nor {}", options->verify, kByImport, kByOnnxruntime);
+    check_export_options(*options, *command);
     run_export(*options);
   });
 }

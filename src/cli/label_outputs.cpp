@@ -1,4 +1,4 @@
-// Slices of a network's classes.
+// Slices of a network's classes, and units of its targets.
 #include "concord/cli/label_outputs.hpp"
 
 #include "concord/core/check.hpp"
@@ -32,7 +32,67 @@ class SlicedNetwork final : public nn::Module {
   std::vector<LabelOutput> outputs_;
 };
 
+using Labels = std::vector<data::CsvEncoding::Label>;
+
+Labels targets_of(const data::CsvEncoding& table) {
+  Labels targets;
+  for (const data::CsvEncoding::Label& label : table.labels) {
+    if (label.classes.empty()) targets.push_back(label);
+  }
+  return targets;
+}
+
+/// Column `first` + i becomes `change(column, targets[i])`; those before `first` stay.
+template <class Change>
+Value change_columns(const Value& all, std::int64_t first, const Labels& targets, const Change& change) {
+  std::vector<Value> columns;
+  if (first > 0) columns.push_back(slice(all, 1, 0, first));
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const std::int64_t at = first + static_cast<std::int64_t>(i);
+    columns.push_back(change(slice(all, 1, at, at + 1), targets[i]));
+  }
+  return columns.size() == 1 ? columns[0] : concat(columns, 1);
+}
+
+class NetworkInUnits final : public nn::Module {
+ public:
+  NetworkInUnits(std::shared_ptr<nn::Module> network, Labels targets)
+      : network_(std::move(network)), targets_(std::move(targets)) {}
+  /// The network is traced in place of this module, so that names begin at it.
+  Value forward(Value x) override {
+    const Value all = network_->forward(x);
+    const std::int64_t first = all.shape().rank() == 2 ? all.shape()[1] - std::ssize(targets_) : -1;
+    CONCORD_CHECK(first >= 0, ShapeError, "{} targets need a network with one output (N, targets), not {}",
+                  targets_.size(), all.shape().str());
+    return change_columns(all, first, targets_, [](const Value& column, const data::CsvEncoding::Label& target) {
+      return column * static_cast<float>(target.deviation) + static_cast<float>(target.mean);
+    });
+  }
+  Children children() override { return network_->children(); }
+
+ private:
+  std::shared_ptr<nn::Module> network_;
+  Labels targets_;
+};
+
 }  // namespace
+
+std::shared_ptr<nn::Module> with_units(std::shared_ptr<nn::Module> network, const data::CsvEncoding& table) {
+  Labels targets = targets_of(table);
+  if (targets.empty()) return network;
+  return std::make_shared<NetworkInUnits>(std::move(network), std::move(targets));
+}
+
+Loss loss_of_targets(const data::CsvEncoding& table) {
+  return [targets = targets_of(table)](const Value& prediction, const Value& target) {
+    const auto in_deviations = [&](const Value& all) {
+      return change_columns(all, 0, targets, [](const Value& column, const data::CsvEncoding::Label& label) {
+        return column * static_cast<float>(1 / label.deviation);
+      });
+    };
+    return loss::mse(in_deviations(prediction), in_deviations(target));
+  };
+}
 
 std::vector<LabelOutput> label_outputs_of(const data::CsvEncoding& table) {
   std::vector<LabelOutput> outputs;
@@ -60,10 +120,11 @@ std::shared_ptr<nn::Module> with_outputs(std::shared_ptr<nn::Module> network, st
   return std::make_shared<SlicedNetwork>(std::move(network), std::move(outputs));
 }
 
-Objective objective_of_outputs(const std::vector<LabelOutput>& outputs, const loss::CrossEntropy& cross_entropy) {
+Objective objective_of_outputs(const std::vector<LabelOutput>& outputs, const data::CsvEncoding& table,
+                               const loss::CrossEntropy& cross_entropy) {
   std::vector<OutputLoss> losses;
   for (const LabelOutput& output : outputs) {
-    losses.push_back({output.name, output.has_classes ? Loss(cross_entropy) : Loss(loss::mse)});
+    losses.push_back({output.name, output.has_classes ? Loss(cross_entropy) : loss_of_targets(table)});
   }
   return losses;
 }

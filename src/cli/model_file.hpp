@@ -19,6 +19,8 @@ namespace concord::cli {
 [[nodiscard]] bool names_model(std::string_view text);
 /// Makes a new network. The number of classes in a file cannot be changed.
 [[nodiscard]] std::shared_ptr<nn::Module> make_network(const models::Model& model, const models::Variant& variant);
+/// For a network of the zoo without --weights.
+inline constexpr const char* kRandomWeights = "the weights are random numbers; --weights FILE takes those of a file";
 /// The network in the file; null for a network of the zoo.
 [[nodiscard]] const onnx::Network* file_of(const models::Model& model);
 /// Inputs or outputs of a file, for messages: "dense: float [N, 4], softmax: float [N, 2]".

@@ -16,6 +16,7 @@
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 #include "concord/core/threads.hpp"
 #include "concord/core/utf8.hpp"
 
@@ -46,6 +47,14 @@ void require_appendable(const std::string& file) {
   if (!std::filesystem::is_regular_file(status)) return;
   CONCORD_CHECK(std::ofstream(file, std::ios::app).is_open(), IoError, "{} cannot be written: {}", printable(file),
                 std::generic_category().message(errno));
+}
+
+void require_safetensors_name(std::string_view option, const std::string& file) {
+  constexpr std::array kOthers{".pt", ".pth", ".bin", ".h5", ".hdf5", ".keras", ".onnx", ".caffemodel", ".npz"};
+  const std::string ending = lower(std::filesystem::path(file).extension().string());
+  CONCORD_CHECK(std::ranges::find(kOthers, ending) == kOthers.end(), ArgumentError,
+                "{} {}: weights are written as safetensors, and {} is the ending of another format", option,
+                printable(file), ending);
 }
 
 void require_writable(const std::string& file) {
@@ -95,6 +104,10 @@ io::LoadOptions PermitOption::get() const {
     (kind == "missing" ? options.permit_missing : options.permit_extra).emplace_back(text.substr(sign + 1));
   }
   return options;
+}
+
+void PermitOption::require_weights(const std::string& weights) const {
+  CONCORD_CHECK(!weights.empty() || patterns.empty(), ArgumentError, "--permit needs --weights");
 }
 
 void SavedModelOptions::add(CLI::App& command) {
@@ -174,7 +187,8 @@ void add_threads(CLI::App& command) {
   command
       .add_option_function<int>(
           "--threads", [](const int& threads) { set_num_threads(threads); },
-          "Number of host threads [$CONCORD_NUM_THREADS, else $OMP_NUM_THREADS, else the processors that the process may use]")
+          "Number of host threads [$CONCORD_NUM_THREADS, else $OMP_NUM_THREADS, else the processors that the process "
+          "may use]")
       ->check(whole(1, 4096));
 }
 

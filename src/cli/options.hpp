@@ -24,6 +24,8 @@ namespace concord::cli {
 void require_writable(const std::string& file);
 /// The same of a file that is appended to, which may be a device. Throws IoError.
 void require_appendable(const std::string& file);
+/// Throws ArgumentError if the name of a file for weights ends as those of another format do.
+void require_safetensors_name(std::string_view option, const std::string& file);
 /// The files that these options write must differ, because one file cannot hold two results. Devices, such as
 /// /dev/null, and empty names do not count. Throws ArgumentError.
 void require_different(std::initializer_list<std::pair<std::string_view, std::string>> files);
@@ -34,6 +36,8 @@ struct PermitOption {
   void add(CLI::App& command);
   /// Throws ArgumentError for a text that is neither missing=PATTERN nor extra=PATTERN.
   [[nodiscard]] io::LoadOptions get() const;
+  /// Throws ArgumentError if there are patterns, and no weights that they could be of.
+  void require_weights(const std::string& weights) const;
 };
 
 /// Saved weights of a network, and the data to run it on; either may also be a word without an option.

@@ -77,6 +77,21 @@ std::vector<int> ranks_up_to(int most, int per_machine) {
   return ranks;
 }
 
+/// Refuses what would be ignored.
+void check_plan_options(const PlanArguments& options, const CLI::App& command) {
+  for (const CLI::Option* const option : command.get_options()) {
+    const std::string name = option->get_name();
+    const bool is_of_prediction = name == "net" || name == "--trace" || name == "--ranks" || name == "--link" ||
+                                  name == "--machine" || name == "--inside" || name == "--algorithm" ||
+                                  name == "--bucket" || name == "--accumulate" || name == "--step-ms" ||
+                                  name == "--deviation" || name == "--no-overlap" || name == "--json";
+    CONCORD_CHECK(options.measure.empty() || !is_of_prediction || option->count() == 0, ArgumentError,
+                  "{}: --measure only times exchanges and writes them to its file", name);
+  }
+  CONCORD_CHECK(options.inside.empty() || options.per_machine > 1, ArgumentError,
+                "--inside is the link between ranks of one machine: say with --machine how many it has");
+}
+
 void run_plan(const PlanArguments& options) {
   if (!options.measure.empty()) return measure_links(options.measure, options.measured);
   CONCORD_CHECK(!options.network.empty() && !options.trace.empty() && options.ranks > 0, ArgumentError,
@@ -168,7 +183,10 @@ void add_plan(CLI::App& app) {
       ->check(file_name());
   options->measured.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run_plan(*options); });
+  command->callback([options, command] {
+    check_plan_options(*options, *command);
+    run_plan(*options);
+  });
 }
 
 }  // namespace concord::cli

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/counted.hpp"
+#include "concord/cli/label_outputs.hpp"
+#include "concord/cli/model_file.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/tensor_files.hpp"
 #include "concord/cli/training_options.hpp"
@@ -80,9 +82,10 @@ Runnable open_network(const RunArguments& options) {
                 "{} takes {}, a batch of samples; the file has {}", model.name, models::batch_of(model, 1).str(),
                 input.spec().str());
   const auto dims = input.shape().dims();
-  const int classes = options.weights.empty() ? 0 : Trained::of(options.weights).classes;
-  return {models::make(model.name, {.classes = classes, .input = Shape({dims.begin() + 1, dims.end()})}),
-          std::move(inputs)};
+  const Trained trained = options.weights.empty() ? Trained{} : Trained::of(options.weights);
+  const std::shared_ptr<nn::Module> network =
+      models::make(model.name, {.classes = trained.classes, .input = Shape({dims.begin() + 1, dims.end()})});
+  return {trained.table ? with_units(network, *trained.table) : network, std::move(inputs)};
 }
 
 /// Called with inputs of one network: by name for a file, else the only one by position.
@@ -135,6 +138,7 @@ std::string text_of(const NamedTensors& outputs) {
 }
 
 void run_network(const RunArguments& options) {
+  options.permit.require_weights(options.weights);
   const TensorTargets targets(options.outputs);
   const bool is_file = options.training.model.ends_with(".onnx");
   const Runnable runnable = is_file ? open_file(options) : open_network(options);
@@ -144,7 +148,7 @@ void run_network(const RunArguments& options) {
   if (!options.weights.empty()) {
     session.load(options.weights, options.permit.get());
   } else if (!runnable.is_file) {
-    log(LogLevel::warning, "the weights are random numbers; --weights FILE takes those of a file");
+    log(LogLevel::warning, kRandomWeights);
   }
   const NamedTensors outputs = run_once(session, runnable);
   const std::vector<double> times = timed_runs(session, runnable, options.repeat);

@@ -130,9 +130,11 @@ void check_files_fit(const SavedNetwork& saved, const std::vector<std::string>& 
   for (const std::string& file : files) {
     const bool is_folder = std::filesystem::is_directory(file);
     const SampleKind kind = kind_of_file(file);
-    CONCORD_CHECK(is_folder || !has_ending(file, {".npy", ".npz"}), ArgumentError,
-                  "{} has arrays, which are given with their labels: --data npy:FEATURES.npy,LABELS.npy or npz:FILE",
-                  printable(file));
+    CONCORD_CHECK(
+        is_folder || !has_ending(file, {".npy", ".npz"}), ArgumentError,
+        "{} has arrays: predict takes one .npy file of features alone, or --data with npy:FEATURES.npy,LABELS.npy "
+        "or npz:FILE",
+        printable(file));
     if (wanted == SampleKind::unknown) {
       CONCORD_CHECK(kind == SampleKind::unknown || kind == SampleKind::images, ArgumentError,
                     "{} does not say what it was trained on, so files are images; {} is {}. Give images, or a data set "

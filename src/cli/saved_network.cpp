@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
@@ -16,6 +17,11 @@ namespace {
 bool is_weights(std::string_view word) {
   constexpr std::array kEndings{".safetensors", ".pt", ".pth", ".h5", ".keras", ".caffemodel"};
   return std::ranges::any_of(kEndings, [&](const char* ending) { return word.ends_with(ending); });
+}
+
+/// What stands behind a network is weights, whatever its name.
+bool is_file_behind_network(const std::vector<std::string>& words) {
+  return names_model(words[0]) && !words[0].ends_with(".onnx") && std::filesystem::is_regular_file(words[1]);
 }
 
 std::string take_first(std::vector<std::string>& words) {
@@ -37,7 +43,7 @@ SavedNetwork take_saved_network(std::vector<std::string>& words, const std::stri
     if (!words.empty() && (!has_network || names_model(words[0]))) network = take_first(words);
   } else if (!words.empty() && is_weights(words[0])) {
     saved.weights = take_first(words);
-  } else if (words.size() > 1 && is_weights(words[1])) {
+  } else if (words.size() > 1 && (is_weights(words[1]) || is_file_behind_network(words))) {
     network = take_first(words);
     saved.weights = take_first(words);
   }

@@ -14,6 +14,7 @@
 #include "concord/cli/options.hpp"
 #include "concord/cli/parallel.hpp"
 #include "concord/cli/rescue.hpp"
+#include "concord/cli/train_data.hpp"
 #include "concord/cli/training_recipe.hpp"
 #include "concord/cli/validation.hpp"
 #include "concord/collective/world.hpp"
@@ -61,18 +62,8 @@ void follow_seed(TrainArguments& options) {
   options.recipe.training.seed = seed;
 }
 
-/// What is trained on, validated on and, at the end, tested on.
-struct Data {
-  SharedSamples train;
-  SharedSamples test, validation;  // none where there is none
-  std::int64_t held_out = 0;       // samples of the training set that are in `validation`
-  std::shared_ptr<nn::Module> network;
-  Objective objective;
-  Trained trained;
-};
-
 /// ", 200 more held out for validation", or ", 200 for validation".
-std::string text_of_parts(const Data& data) {
+std::string text_of_parts(const TrainData& data) {
   std::string text;
   if (data.held_out > 0) {
     text = fmt::format(", {} more held out for validation", data.held_out);
@@ -93,49 +84,12 @@ Trained trained_before(const TrainArguments& options) {
   return trained;
 }
 
-Data open_data(TrainArguments& options, const models::Model& model) {
-  // What goes on from another training keeps its alphabet, classes and preparation, unless its last layer is replaced.
-  const TrainingRecipe& recipe = options.recipe;
-  ValidationOptions& validation = options.validation;
-  DataSource source(recipe.data_options(), model, recipe.training.seed, trained_before(options));
-  if (validation.is_split() && (!validation.may_use_part() || source.spec().option("val").empty())) {
-    // Rows to validate on are as new to the preparation as to the network.
-    source.fit_on([&](std::int64_t rows) {
-      return data::split_rows(rows, validation.held_out_of(recipe.data.text, rows), recipe.data.text, validation.seed)
-          .first;
-    });
-  }
-  Data data;
-  data.train = source.augmented("train", data::parse_augment(recipe.augment));
-  data.network = source.make(recipe.variant(source, *data.train));
-  data.trained = source.trained(*data.train);
-  data.test = source.part("test");
-  if (validation.source == "test") {
-    CONCORD_CHECK(data.test, ArgumentError, "--validate test: {} has no test part", options.recipe.data.text);
-    data.validation = data.test;
-  }
-  if (validation.is_split() && validation.may_use_part()) data.validation = source.part("validation");
-  if (validation.is_split()) validation.note_part(bool(data.validation), recipe.data.text);
-  if (validation.is_split() && !data.validation) {
-    data.held_out = validation.held_out_of(data.train->name, data.train->size());
-    // The same samples of two views: the one to train on is augmented.
-    const SharedSamples plain = recipe.augment == "none" ? data.train : source.part("train");
-    data.validation = data::split(plain, data.held_out, validation.seed).second;
-    data.train = data::split(data.train, data.held_out, validation.seed).first;
-  }
-  data.objective = recipe.objective(source, *data.train, model);  // held-out samples count in no weight of a class
-  return data;
-}
-
 /// The files of a training. Each is saved in a second place if the first has no room.
 class Files {
  public:
   Files(const TrainArguments& options, const Trainer& trainer) : options_(options), trainer_(trainer) {}
 
   void save_weights(const std::string& what) const {
-    if (options_.out.empty() && options_.checkpoint.empty() && is_first()) {
-      say(fmt::format("{} are not saved: set --out or --checkpoint", what));
-    }
     if (options_.out.empty()) return;
     save_somewhere(what, options_.out, [&](const std::filesystem::path& file) { trainer_.save(file); });
     if (is_first()) say(fmt::format("{} are in {}", what, options_.out));
@@ -166,11 +120,14 @@ class Files {
 };
 
 /// On the test set; in batches of the training where the device has no memory for larger ones.
-Metrics tested(Trainer& trainer, const Samples& test, std::int64_t batch) {
+Metrics tested(Trainer& trainer, const Samples& test, const FitOptions& fit) {
+  EvaluateOptions how;
+  how.bad_samples = fit.bad_samples;
   try {
-    return trainer.evaluate(test);
+    return trainer.evaluate(test, how);
   } catch (const OutOfMemory&) {
-    return trainer.evaluate(test, {.batch = batch});
+    how.batch = fit.batch;
+    return trainer.evaluate(test, how);
   }
 }
 
@@ -199,6 +156,7 @@ nlohmann::json json_of(const TrainArguments& options, const Trainer& trainer, co
 
 /// What can be refused before the ranks are started.
 void check(const TrainArguments& options) {
+  require_safetensors_name("--out", options.out);
   for (const std::string& file : {options.out, options.checkpoint}) require_writable(file);
   require_appendable(options.log);
   require_different({{"--out", options.out},
@@ -206,7 +164,8 @@ void check(const TrainArguments& options) {
                      {"--log", options.log},
                      {"--trace", options.trace.file}});
   static_cast<void>(options.permit.get());
-  CONCORD_CHECK(!options.weights.empty() || options.permit.patterns.empty(), ArgumentError, "--permit needs --weights");
+  options.permit.require_weights(options.weights);
+  if (options.resume.empty()) options.validation.check();
   if (!options.weights.empty()) static_cast<void>(weights::File(options.weights));  // before the data is read
   static_cast<void>(find_model(options.recipe.training.model));
   const DevicesOption& devices = options.ranks.devices;
@@ -221,10 +180,11 @@ void run_train(TrainArguments& options) {
   if (!options.resume.empty()) {
     follow_seed(options);
     options.validation.follow(options.resume);
+    options.validation.check();
   }
   const TrainingRecipe& recipe = options.recipe;
   FitOptions fit = recipe.fit_options();
-  const Data data = open_data(options, model);
+  const TrainData data = open_train_data(recipe, options.validation, trained_before(options), model);
   fit.validate = data.validation;
   if (!fit.validate) recipe.check_without_validation();
   const DevicePtr device = options.device.open();
@@ -235,6 +195,9 @@ void run_train(TrainArguments& options) {
                     counted(data.train->size(), "sample"), text_of_parts(data)));
   }
 
+  if (is_first() && options.out.empty() && options.checkpoint.empty()) {
+    say("the weights are not saved: set --out or --checkpoint");
+  }
   const std::shared_ptr<nn::Module> network = data.network;
   TrainerOptions how = recipe.trainer_options(model, *data.train, *network);
   options.sharing.apply(how);
@@ -284,7 +247,7 @@ void run_train(TrainArguments& options) {
   }
   nlohmann::json json = json_of(options, trainer, history);
   if (data.test && !stop_requested()) {  // looked at once, and with --validate split nothing was chosen by it
-    const Metrics metrics = tested(trainer, *data.test, fit.batch);
+    const Metrics metrics = tested(trainer, *data.test, fit);
     if (!options.quiet && is_first()) say("test: " + text_of(metrics));
     if (log && is_first()) log->on_test(metrics);
     json["test"] = json_of(metrics);

@@ -116,8 +116,8 @@ void TrainingRecipe::add(CLI::App& command) {
       ->check(count());
   command
       .add_option("--max-steps", fit.max_steps,
-                  "Stop after this many steps in this run: batches of all devices together. An update that has "
-                  "begun is completed")
+                  "Stop after this many steps in this run: batches of all devices together. On several devices, an "
+                  "update that has begun is completed")
       ->check(count());
   command
       .add_option("--last-batch", last_batch,

@@ -64,6 +64,13 @@ void ValidationOptions::follow(const std::string& checkpoint) {
   take(seed, saved.seed, seed_option, "--validation-seed");
 }
 
+void ValidationOptions::check() const {
+  for (const CLI::Option* const option : {part_option, seed_option}) {
+    CONCORD_CHECK(is_split() || option->count() == 0, ArgumentError,
+                  "{} is for --validate split, and this training has --validate {}", option->get_name(), source);
+  }
+}
+
 void ValidationOptions::note_part(bool was_taken, const std::string& data) {
   CONCORD_CHECK(was_taken || before_ != Before::part || part_option->count() > 0, ArgumentError,
                 "{} has no validation part, but the training that goes on had one; a part of its training samples "

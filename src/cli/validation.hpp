@@ -23,6 +23,8 @@ struct ValidationOptions {
   /// For options that were not given, takes the values of the checkpoint's training. Warns of given options that differ
   /// from it.
   void follow(const std::string& checkpoint);
+  /// Throws ArgumentError for options of a split where there is none.
+  void check() const;
   [[nodiscard]] bool is_split() const { return source == "split"; }
   /// Whether the data's own validation part is taken, if it has one: not where a part was asked for, now or in the
   /// training that goes on.

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -43,6 +44,18 @@ struct Outputs {
   int out, errors;
 };
 
+/// Adds the variables of this process but those that are set already: which of two of a name counts depends on who
+/// reads.
+void inherit_environment(std::vector<std::string>& variables) {
+  const std::vector<std::string> own = variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view inherited(*entry);
+    const std::string_view name = inherited.substr(0, inherited.find('=') + 1);
+    const auto has_name = [&](const std::string& variable) { return variable.starts_with(name); };
+    if (std::ranges::none_of(own, has_name)) variables.emplace_back(inherited);
+  }
+}
+
 /// A process with `outputs` has no input.
 pid_t start_process(ChildStart start, std::optional<Outputs> outputs) {
   posix_spawn_file_actions_t files{};
@@ -56,7 +69,7 @@ pid_t start_process(ChildStart start, std::optional<Outputs> outputs) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setsigmask(&attributes, &start.blocked);
-  for (char** entry = environ; *entry != nullptr; ++entry) start.variables.emplace_back(*entry);
+  inherit_environment(start.variables);
   pid_t process = 0;
   const int error = ::posix_spawnp(&process, start.words[0].c_str(), &files, &attributes, pointers(start.words).data(),
                                    pointers(start.variables).data());

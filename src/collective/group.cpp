@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
+#include <optional>
 #include <vector>
 
 #include "concord/collective/rounding.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord::collective {
 
@@ -50,22 +50,20 @@ GroupPtr Group::survivors() {
 int least_ranks() {
   const std::optional<std::string> text = environment("CONCORD_MIN_RANKS");
   if (!text) return 0;
-  int ranks = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), ranks);
-  CONCORD_CHECK(error == std::errc{} && end == text->data() + text->size() && ranks > 0, ArgumentError,
-                "CONCORD_MIN_RANKS is '{}'; it must be a whole number above 0", *text);
-  return ranks;
+  const std::optional<int> ranks = number_in_text<int>(*text);
+  CONCORD_CHECK(ranks && *ranks > 0, ArgumentError, "CONCORD_MIN_RANKS is '{}'; it must be a whole number above 0",
+                *text);
+  return *ranks;
 }
 
 double deadline_seconds() {
-  constexpr double kDefault = 300;
+  constexpr double kDefault = 300, kMost = 1e6;
   const std::optional<std::string> text = environment("CONCORD_DEADLINE");
   if (!text) return kDefault;
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-  CONCORD_CHECK(error == std::errc{} && end == text->data() + text->size() && std::isfinite(seconds) && seconds > 0,
-                ArgumentError, "CONCORD_DEADLINE is '{}'; it must be a number of seconds above 0", *text);
-  return seconds;
+  const std::optional<double> seconds = number_in_text<double>(*text);
+  CONCORD_CHECK(seconds && *seconds > 0 && *seconds <= kMost, ArgumentError,
+                "CONCORD_DEADLINE is '{}'; it must be a number of seconds above 0, at most 1e6", *text);
+  return *seconds;
 }
 
 }  // namespace concord::collective

@@ -100,6 +100,13 @@ std::string own_address_of(const std::string& host) {
   return {};
 }
 
+std::string address_to_serve(const std::string& host) {
+  const std::string own = own_address_of(host);
+  // The name of a machine often stands for its loopback address on itself.
+  const bool is_meant_local = host == "localhost" || is_loopback(host);
+  return is_loopback(own) && !is_meant_local ? "0.0.0.0" : own;
+}
+
 bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
 
 }  // namespace concord::collective

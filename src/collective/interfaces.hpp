@@ -18,6 +18,10 @@ namespace concord::collective {
 /// does not exist.
 [[nodiscard]] std::string own_address_of(const std::string& host);
 
+/// The address, as numbers, at which this machine serves what others find at `host`; empty if that is another machine.
+/// Throws IoError for a host that does not exist.
+[[nodiscard]] std::string address_to_serve(const std::string& host);
+
 /// Whether only processes of this machine reach the address.
 [[nodiscard]] bool is_loopback(const std::string& address);
 

@@ -24,6 +24,7 @@
 #include "concord/collective/store.hpp"
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/ignored_signals.hpp"
 #include "concord/core/json.hpp"
 
 namespace concord::collective {
@@ -35,6 +36,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kOwnEnd{10}, kEnd{10};
 /// Time in which the machine of a lost rank is heard before those of ranks that missed it.
 constexpr std::chrono::milliseconds kMissed{500}, kMissedElsewhere{2000};
+/// Time in which the others are told that a rank has ended.
+constexpr std::chrono::duration<double> kTelling{2};
 constexpr int kInterrupted = 130;
 
 /// The thread that waits for signals. Threads of drivers, which began before, do not block them.
@@ -48,20 +51,23 @@ extern "C" void hand_to_waiting_thread(int signal) {
   errno = error;
 }
 
-/// Blocks the signals that `launch` waits for, until its end. One that comes then is dropped.
+/// Blocks the signals that `launch` waits for, until its end. One that comes then is dropped. Signals that this process
+/// was started to ignore, as by nohup, stay ignored: a blocked one would come all the same.
 class BlockedSignals {
  public:
   BlockedSignals() {
     ::sigemptyset(&set_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::sigaddset(&set_, signal);
+    ::sigaddset(&set_, SIGCHLD);
+    for (const int signal : kStopping) {
+      if (!was_ignored_at_start(signal)) ::sigaddset(&set_, signal);
+    }
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
     waiting_thread = ::pthread_self();
-    struct sigaction action = {};
-    action.sa_handler = hand_to_waiting_thread;
-    action.sa_flags = SA_RESTART;
     for (std::size_t i = 0; i < kStopping.size(); ++i) {
-      ::sigaction(kStopping[i], nullptr, &actions_[i]);
-      if (actions_[i].sa_handler != SIG_IGN) ::sigaction(kStopping[i], &action, nullptr);
+      struct sigaction action = {};
+      action.sa_handler = was_ignored_at_start(kStopping[i]) ? SIG_IGN : hand_to_waiting_thread;
+      action.sa_flags = SA_RESTART;
+      ::sigaction(kStopping[i], &action, &actions_[i]);
     }
   }
   BlockedSignals(const BlockedSignals&) = delete;
@@ -107,7 +113,7 @@ class Launch {
       if (!meeting_) return kInterrupted;
       least_ = meeting_->least();
     } else {
-      store_.emplace(StoreServer::Reach::this_machine, std::uint16_t{0});
+      store_.emplace("127.0.0.1", std::uint16_t{0});
     }
     const int all = meeting_ ? meeting_->ranks() : static_cast<int>(ranks_.size());
     CONCORD_CHECK(least_ <= all, ArgumentError, "--min-ranks is {}, but there are {} ranks", least_, all);
@@ -169,7 +175,9 @@ class Launch {
     for (std::size_t rank = 0; rank < running_.size(); ++rank) {
       Child& one = running_[rank];
       if (one.is_stopped_for(deadline_)) one.send(SIGKILL);
-      if (!one.look() || !one.failed()) continue;
+      if (!one.look()) continue;
+      tell_of_end(first_rank() + static_cast<int>(rank));
+      if (!one.failed()) continue;
       if (!was_interrupted_ && failure_.empty() && are_enough_without(rank)) {
         std::fputs(fmt::format("concord: {}; the others go on\n", text_of_failure(rank)).c_str(), stderr);
         continue;
@@ -179,6 +187,15 @@ class Launch {
       if (!failure_.empty()) continue;  // another machine's
       failed_at_ = Clock::now();
       if (!meeting_) failure_ = text_of_failure(rank);
+    }
+  }
+
+  /// Ranks that wait for this one to join need not wait longer.
+  void tell_of_end(int rank) const {
+    try {
+      Store store(machines_ ? machines_->host : "127.0.0.1", machines_ ? machines_->port : store_->port(), kTelling);
+      static_cast<void>(store.set(member_name(rank), kEndedMember));
+    } catch (const Error&) {  // no rank of another machine joins either
     }
   }
 

@@ -47,11 +47,8 @@ Rendezvous::End end_of(const std::string& text) {
 
 /// If the host is this machine: its store, unless another launcher of this machine serves it already.
 std::unique_ptr<StoreServer> serve(const Machines& machines) {
-  const std::string own = own_address_of(machines.host);
-  if (own.empty()) return nullptr;
-  // The name of a machine often stands for its loopback address on itself.
-  const bool is_meant_local = machines.host == "localhost" || is_loopback(machines.host);
-  const std::string address = is_loopback(own) && !is_meant_local ? "0.0.0.0" : own;
+  const std::string address = address_to_serve(machines.host);
+  if (address.empty()) return nullptr;
   try {
     return std::make_unique<StoreServer>(address, machines.port);
   } catch (const IoError&) {

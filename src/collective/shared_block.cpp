@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <ctime>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -90,16 +89,15 @@ bool SharedBlock::has_ended(int rank) const {
 }
 
 void SharedBlock::look_at(int other) const {
-  if (head().loss.load() != static_cast<std::uint32_t>(Loss::none)) report();
+  if (head().lost.load() != 0) report();
   if (seat(other).left.load() != 0) lose(other, Loss::left);
   if (has_ended(other)) lose(other, Loss::ended);
 }
 
 void SharedBlock::mark_lost(int other, Loss loss) const {
-  std::uint32_t none = static_cast<std::uint32_t>(Loss::none);
-  std::int32_t nobody = 0;
-  if (!head().lost.compare_exchange_strong(nobody, other + 1)) return;
-  head().loss.compare_exchange_strong(none, static_cast<std::uint32_t>(loss));
+  std::uint64_t nobody = 0;
+  const auto reason = static_cast<std::uint64_t>(loss);
+  if (!head().lost.compare_exchange_strong(nobody, reason << 32U | static_cast<std::uint32_t>(other + 1))) return;
   for (int rank = 0; rank < size_; ++rank) wake(seat(rank).turn);
 }
 
@@ -109,10 +107,9 @@ void SharedBlock::lose(int other, Loss loss) const {
 }
 
 void SharedBlock::report() const {
-  while (head().loss.load() == static_cast<std::uint32_t>(Loss::none)) std::this_thread::yield();
-  const int lost = head().lost.load() - 1;
+  const int lost = lost_rank();
   const pid_t process = seat(lost).process.load();
-  switch (static_cast<Loss>(head().loss.load())) {
+  switch (static_cast<Loss>(head().lost.load() >> 32U)) {
     case Loss::ended: throw RankLost(fmt::format("rank {} (process {}) has ended", lost, process));
     case Loss::left: throw RankLost(fmt::format("rank {} (process {}) has left the training", lost, process));
     case Loss::given_up: throw RankLost(fmt::format("rank {} (process {}) goes on without a rank", lost, process));
@@ -124,7 +121,7 @@ void SharedBlock::report() const {
 
 bool SharedBlock::have_all_answered() const {
   for (int rank = 0; rank < size_; ++rank) {
-    const bool is_lost = rank == head().lost.load() - 1 || seat(rank).left.load() != 0 || has_ended(rank);
+    const bool is_lost = rank == lost_rank() || seat(rank).left.load() != 0 || has_ended(rank);
     if (seat(rank).goes_on.load() == 0 && !is_lost) return false;
   }
   return true;

@@ -19,6 +19,7 @@ namespace concord::collective {
 /// A number that counts up, and wraps around.
 using Counter = std::atomic<std::uint32_t>;
 static_assert(Counter::is_always_lock_free && sizeof(Counter) == 4);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);  // of several processes
 
 /// Wakes those that sleep on this counter.
 void wake(Counter& counter);
@@ -68,7 +69,7 @@ class SharedBlock {
 
  private:
   /// Why a group has ended.
-  enum class Loss : std::uint32_t { none, ended, left, silent, given_up };
+  enum class Loss : std::uint32_t { ended, left, silent, given_up };
   struct alignas(64) Seat {
     Counter turn;
     std::atomic<pid_t> process;  // 0: not here yet
@@ -80,8 +81,9 @@ class SharedBlock {
     Counter sent, received;
   };
   struct alignas(64) Head {
-    std::atomic<std::uint32_t> loss;      // a Loss; the first rank that is lost ends the group for all
-    std::atomic<std::int32_t> lost;       // its rank, from 1
+    /// The first rank that is lost, from 1, and above 32 bits its Loss: one word, as a rank may end between two. It
+    /// ends the group for all. 0: none.
+    std::atomic<std::uint64_t> lost;
     std::atomic<std::uint32_t> deciding;  // 1: a rank decides who goes on
     Counter decided;                      // 1: it has
     std::int32_t survivors;               // how many
@@ -105,6 +107,8 @@ class SharedBlock {
   [[nodiscard]] Channel& channel(int from, int to) const { return at<Channel>(plan_.channels)[pair(from, to)]; }
 
   [[nodiscard]] bool has_ended(int rank) const;
+  /// -1: none.
+  [[nodiscard]] int lost_rank() const { return static_cast<int>(static_cast<std::uint32_t>(head().lost.load())) - 1; }
   /// Throws if the group has ended or this rank has.
   void look_at(int other) const;
   [[noreturn]] void lose(int other, Loss loss) const;

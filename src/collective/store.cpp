@@ -91,13 +91,23 @@ struct StoreServer::State {
 
   void accept() {
     acceptor.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
-      if (error) return;
+      if (error == boost::asio::error::operation_aborted) return;
+      if (error) return accept_later();
       boost::system::error_code ignored;  // it may have hung up already
       socket.set_option(tcp::no_delay(true), ignored);
       keep_from_children(socket.native_handle());
       end_when_silent(socket, patience);
       std::make_shared<Client>(*this, std::move(socket))->read_command();
       accept();
+    });
+  }
+
+  /// The system may have no more files or memory for now.
+  void accept_later() {
+    constexpr std::chrono::milliseconds kPause{50};
+    pause.expires_after(kPause);
+    pause.async_wait([this](const boost::system::error_code& error) {
+      if (!error) accept();
     });
   }
 
@@ -219,14 +229,11 @@ struct StoreServer::State {
   std::map<std::string, std::string> texts;
   boost::asio::io_context context;  // its end destroys the clients
   tcp::acceptor acceptor;
+  boost::asio::steady_timer pause{context};                     // before it accepts again
   std::multimap<std::string, std::shared_ptr<Client>> waiting;  // by the name that they wait for
   std::thread thread;
 };
 
-StoreServer::StoreServer(Reach reach, std::uint16_t port)
-    : state_(std::make_unique<State>(reach == Reach::this_machine
-                                         ? tcp::endpoint(boost::asio::ip::address_v4::loopback(), port)
-                                         : tcp::endpoint(tcp::v4(), port))) {}
 StoreServer::StoreServer(const std::string& address, std::uint16_t port)
     : state_(std::make_unique<State>(tcp::endpoint(boost::asio::ip::make_address(address), port))) {}
 StoreServer::~StoreServer() = default;

@@ -14,10 +14,8 @@ namespace concord::collective {
 /// lost, as one that has ended.
 class StoreServer {
  public:
-  enum class Reach : std::uint8_t { this_machine, all_machines };
-  /// Listens on this port, or on a free port if it is 0. Throws IoError if the port is in use.
-  StoreServer(Reach reach, std::uint16_t port);
-  /// Listens on one address of this machine, as numbers. Throws IoError.
+  /// Listens on an address of this machine, as numbers, at this port, or at a free port if it is 0. Throws IoError if
+  /// the port is in use.
   StoreServer(const std::string& address, std::uint16_t port);
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;

@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "concord/collective/gathered.hpp"
 #include "concord/collective/gloo.hpp"
 #include "concord/collective/group.hpp"
 #include "concord/collective/interfaces.hpp"
@@ -23,6 +23,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 #include "concord/core/version.hpp"
 
 namespace concord::collective {
@@ -37,11 +38,10 @@ constexpr std::array kNames{Names{"RANK", "WORLD_SIZE", "LOCAL_RANK"},
                             Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}};
 
 int number_of(const char* name, const std::string& text, int least, int most) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  CONCORD_CHECK(error == std::errc{} && end == text.data() + text.size() && number >= least && number <= most,
-                ArgumentError, "{} is '{}'; it must be a number from {} to {}", name, text, least, most);
-  return number;
+  const std::optional<int> number = number_in_text<int>(text);
+  CONCORD_CHECK(number && *number >= least && *number <= most, ArgumentError,
+                "{} is '{}'; it must be a number from {} to {}", name, text, least, most);
+  return *number;
 }
 
 /// Of Gloo, to each other rank.
@@ -75,36 +75,62 @@ std::string machine() {
 
 /// What each process says about itself in the store.
 struct Member {
+  int rank = 0;  // of the start
   std::string version, machine, exchange;
   bool has_gloo = false;
-  std::string memory;   // of rank 0: path of the shared memory
-  int connections = 0;  // of rank 0
+  int connections = 1;
 };
 
-Member member(Store& store, int rank, double deadline) {
-  const std::string text = store.get(fmt::format("rank{}", rank));
+/// Nothing if the rank has ended before it said so.
+std::optional<Member> member(Store& store, int rank, double deadline) {
+  const std::string text = store.get(member_name(rank));
   CONCORD_CHECK(!text.empty(), RankLost, "rank {} did not join the training within {:g} s", rank, deadline);
+  if (text == kEndedMember) return std::nullopt;
   const nlohmann::json json = parse_json(text, fmt::format("what rank {} says about itself", rank));
   CONCORD_CHECK(json.is_object() && json.contains("version"), ArgumentError, "rank {} is not a process of Concord",
                 rank);
-  return {json.value("version", ""), json.value("machine", ""), json.value("exchange", ""),
-          json.value("gloo", false), json.value("memory", ""),  json.value("connections", 1)};
+  return Member{rank,
+                json.value("version", ""),
+                json.value("machine", ""),
+                json.value("exchange", ""),
+                json.value("gloo", false),
+                json.value("connections", 1)};
 }
 
-/// All ranks, who fit together.
+/// The ranks that fit together: all, or where the training goes on without some, enough. The store has one text for
+/// each, so all ranks find the same.
 std::vector<Member> members(Store& store, const World& world, double deadline) {
+  const int least = least_ranks() > 0 ? least_ranks() : world.size;
   std::vector<Member> all;
   for (int rank = 0; rank < world.size; ++rank) {
-    all.push_back(member(store, rank, deadline));
-    const Member& other = all.back();
-    CONCORD_CHECK(other.version == kVersion, ArgumentError,
+    const std::optional<Member> other = member(store, rank, deadline);
+    if (!other) {
+      const auto may_be = static_cast<int>(all.size()) + world.size - rank - 1;
+      CONCORD_CHECK(may_be >= least, RankLost, "rank {} ended before it joined the training", rank);
+      continue;
+    }
+    CONCORD_CHECK(other->version == kVersion, ArgumentError,
                   "rank {} has version {} of Concord, and rank {} has version {}; all need the same", world.rank,
-                  kVersion, rank, other.version);
-    CONCORD_CHECK(other.exchange == wanted_transport(), ArgumentError,
+                  kVersion, rank, other->version);
+    CONCORD_CHECK(other->exchange == wanted_transport(), ArgumentError,
                   "rank {} is to exchange by {}, and rank {} by {}; CONCORD_EXCHANGE must be the same on all",
-                  world.rank, wanted_transport(), rank, other.exchange);
+                  world.rank, wanted_transport(), rank, other->exchange);
+    all.push_back(*other);
   }
   return all;
+}
+
+/// The memory that the ranks of one machine share; the first of them makes it.
+std::shared_ptr<SharedMemory> memory_of(Store& store, bool is_first, int size, double deadline) {
+  constexpr const char* kName = "memory";
+  if (is_first) {
+    auto memory = std::make_shared<SharedMemory>(shared_bytes(size));
+    static_cast<void>(store.set(kName, memory->path().string()));
+    return memory;
+  }
+  const std::string path = store.get(kName);
+  CONCORD_CHECK(!path.empty(), RankLost, "the first rank did not share its memory within {:g} s", deadline);
+  return std::make_shared<SharedMemory>(path, shared_bytes(size));
 }
 
 /// Where the other ranks find this process: on the interface that the user names, else on that by which it reaches the
@@ -133,51 +159,46 @@ GroupPtr join(const World& world) {
   // Rank 0 serves until the end of the process: the last ranks may still be reading.
   static std::unique_ptr<StoreServer> server;
   if (world.rank == 0 && !world.has_store) {
-    const bool is_local = world.host == "localhost" || world.host.starts_with("127.");
-    server = std::make_unique<StoreServer>(
-        is_local ? StoreServer::Reach::this_machine : StoreServer::Reach::all_machines, world.port);
+    const std::string address = address_to_serve(world.host);  // of a container the host may be another machine
+    server = std::make_unique<StoreServer>(address.empty() ? "0.0.0.0" : address, world.port);
   }
   const auto store = std::make_shared<Store>(world.host, world.port, deadline);
-  std::shared_ptr<SharedMemory> memory;
-  nlohmann::json own{{"version", kVersion},
-                     {"machine", machine()},
-                     {"size", world.size},
-                     {"exchange", wanted_transport()},
-                     {"gloo", has_gloo()}};
-  if (world.rank == 0) {
-    memory = std::make_shared<SharedMemory>(shared_bytes(world.size));
-    own["memory"] = memory->path().string();
-    own["connections"] = wanted_connections();
-  }
-  CONCORD_CHECK(store->set(fmt::format("rank{}", world.rank), own.dump()), ArgumentError,
+  const nlohmann::json own{{"version", kVersion},
+                           {"machine", machine()},
+                           {"exchange", wanted_transport()},
+                           {"gloo", has_gloo()},
+                           {"connections", wanted_connections()}};
+  CONCORD_CHECK(store->set(member_name(world.rank), own.dump()), ArgumentError,
                 "two processes of the training have the rank {}", world.rank);
   const std::vector<Member> all = members(*store, world, deadline.count());
+  const auto size = static_cast<int>(all.size());
+  const auto rank = static_cast<int>(std::ranges::find(all, world.rank, &Member::rank) - all.begin());
+  if (size == 1) return nullptr;
   const auto elsewhere = std::ranges::find_if(all, [](const Member& one) { return one.machine != machine(); });
   const bool is_one_machine = elsewhere == all.end();
   GroupPtr group;
   if (is_one_machine && wanted_transport() != "gloo") {
-    if (!memory) memory = std::make_shared<SharedMemory>(all[0].memory, shared_bytes(world.size));
-    group = make_shared_group(std::move(memory), world.rank, world.size, deadline);
+    group = make_shared_group(memory_of(*store, rank == 0, size, deadline.count()), rank, size, deadline);
   } else {
-    memory.reset();
     // Where others may go on, a rank whose launcher is killed is lost: SIGTERM would stop all of them.
     if (least_ranks() > 0) end_with_launcher(SIGKILL);
     CONCORD_CHECK(is_one_machine || wanted_transport() == "auto" || wanted_transport() == "gloo", NotSupported,
-                  "ranks {} and {} are on several machines, which do not exchange by {}", world.rank,
-                  elsewhere - all.begin(), wanted_transport());
+                  "ranks {} and {} are on several machines, which do not exchange by {}", world.rank, elsewhere->rank,
+                  wanted_transport());
     const auto without = std::ranges::find_if(all, [](const Member& one) { return !one.has_gloo; });
     CONCORD_CHECK(without == all.end(), NotSupported,
                   "rank {} runs a Concord that was built without Gloo, which an exchange by TCP needs: install "
                   "libgloo-dev and build again",
-                  without - all.begin());
-    group = make_gloo_group(store, {.rank = world.rank,
-                                    .size = world.size,
+                  without->rank);
+    group = make_gloo_group(store, {.rank = rank,
+                                    .size = size,
                                     .address = own_address(*store, is_one_machine),
                                     .connections = all[0].connections,
                                     .deadline = deadline,
                                     .prefix = kFirstGroup});
   }
-  group->barrier();
+  // Those that go on without a rank notice its loss where they can.
+  if (least_ranks() == 0) group->barrier();
   return group;
 }
 
@@ -198,7 +219,7 @@ std::optional<World> world_of_environment() {
     world.port = static_cast<std::uint16_t>(number_of("MASTER_PORT", needed("MASTER_PORT", names.size), 1, kMostPorts));
     world.has_store = environment(kStoreVariable).has_value();
     // The agent of torchrun serves a store of its own on MASTER_PORT.
-    if (environment("TORCHELASTIC_USE_AGENT_STORE") == "True") ++world.port;
+    if (!world.has_store && environment("TORCHELASTIC_USE_AGENT_STORE") == "True") ++world.port;
     return world;
   }
   return std::nullopt;
@@ -229,10 +250,8 @@ Membership& membership() {
 /// Tells the launcher which ranks of the start go on.
 void tell_launcher(const World& world, const GroupPtr& group) {
   if (!world.has_store) return;
-  std::vector<int> ranks(group ? static_cast<std::size_t>(group->size()) : 1);
-  ranks[group ? static_cast<std::size_t>(group->rank()) : 0] = world.rank;
   try {
-    if (group) group->all_gather(std::as_writable_bytes(std::span(ranks)), sizeof(int));
+    const std::vector<int> ranks = group ? gathered(*group, world.rank) : std::vector{world.rank};
     if (group && group->rank() > 0) return;
     const std::string text = nlohmann::json(ranks).dump();
     Store store(world.host, world.port, std::chrono::duration<double>(deadline_seconds()));
@@ -243,6 +262,7 @@ void tell_launcher(const World& world, const GroupPtr& group) {
 
 }  // namespace
 
+std::string member_name(int rank) { return fmt::format("rank{}", rank); }
 std::string survivors_name(int time) { return fmt::format("survivors{}", time); }
 
 GroupPtr group_of_process() {
@@ -250,7 +270,11 @@ GroupPtr group_of_process() {
   const std::lock_guard lock(own.mutex);
   if (own.is_known) return own.group;
   own.world = world_of_environment();
-  if (own.world) own.group = join(*own.world);
+  if (own.world) {
+    own.group = join(*own.world);
+    const int size = own.group ? own.group->size() : 1;
+    if (size < own.world->size) tell_launcher(*own.world, own.group);
+  }
   own.is_known = true;
   return own.group;
 }

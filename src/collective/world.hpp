@@ -17,6 +17,10 @@ struct World {
 
 /// The process of `concord launch`, which serves the store itself, and without which no rank goes on.
 inline constexpr const char* kStoreVariable = "CONCORD_STORE";
+/// Where the store has what a rank of the start says about itself.
+[[nodiscard]] std::string member_name(int rank);
+/// What its launcher says there if it has ended before.
+inline constexpr const char* kEndedMember = "ended";
 /// What the store says after the ranks of a launcher have gone on without others, for the first time 1: those that go
 /// on, as the JSON list of their first numbers.
 [[nodiscard]] std::string survivors_name(int time);

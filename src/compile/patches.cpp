@@ -54,8 +54,8 @@ class PatchProducts {
         program_.nodes.push_back(node);
       } else if (dynamic_cast<const ops::Conv*>(node.op.get()) == nullptr) {
         add_weights_gradient(node, *found);
-      } else if (const auto behind = formula_behind(nodes, n)) {
-        waiting.emplace(*behind, n);
+      } else if (const auto behind = formula_behind(nodes, n); behind && waiting.emplace(*behind, n).second) {
+        continue;  // no other convolution waits for that formula
       } else {
         add_product(node, *found, nullptr);
       }

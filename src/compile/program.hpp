@@ -159,8 +159,8 @@ class Program {
   [[nodiscard]] Program twin() const;
   /// The number of launches after which these variables, which the program assigns, have their new values.
   [[nodiscard]] std::size_t launches_until_assigned(std::span<const std::string> variables) const;
-  /// The number of launches before the first that reads one of these variables; launches() if none does. Variables that
-  /// the program does not have are not read.
+  /// The number of launches before the first that reads one of these variables; if none does, all but those that assign
+  /// variables at the end. Variables that the program does not have are not read.
   [[nodiscard]] std::size_t launches_until_read(std::span<const std::string> variables) const;
   /// Runs one launch after another and measures the time of each.
   [[nodiscard]] std::vector<TraceEntry> run_traced();

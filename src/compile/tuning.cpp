@@ -1,13 +1,13 @@
 // Finds the matrix multiplications of programs, and tunes them at first use.
 #include "concord/compile/tuning.hpp"
 
-#include <charconv>
 #include <cmath>
 
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord {
 namespace {
@@ -49,12 +49,10 @@ double tuning_seconds(const CompileOptions& options) {
   if (options.tune_seconds >= 0) return options.tune_seconds;
   const std::optional<std::string> wanted = environment("CONCORD_TUNE_SECONDS");
   if (!wanted) return 0;
-  double seconds = 0;
-  const char* const end = wanted->data() + wanted->size();
-  const auto [rest, error] = std::from_chars(wanted->data(), end, seconds);
-  CONCORD_CHECK(error == std::errc() && rest == end && seconds >= 0, ArgumentError,
+  const std::optional<double> seconds = number_in_text<double>(*wanted);
+  CONCORD_CHECK(seconds && *seconds >= 0, ArgumentError,
                 "CONCORD_TUNE_SECONDS is \"{}\", which is not a number of seconds from 0", *wanted);
-  return seconds;
+  return *seconds;
 }
 
 void tune_at_first_use(const Lowered& program, Device& device, Precision precision, double seconds) {

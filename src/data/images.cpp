@@ -15,8 +15,13 @@ const std::vector<Column>& ImageSet::labels() const { return records_->labels; }
 bool ImageSet::has_masks() const { return records_->has_mask(); }
 std::string ImageSet::name_of(std::int64_t row) const { return records_->name_of(row); }
 
+ImageSet ImageSet::cached(const CacheBudget& budget, const std::filesystem::path& directory,
+                          std::int64_t channels) const {
+  return ImageSet(data::cached(records_, {budget.bytes, directory, channels, budget.used}));
+}
+
 ImageSet ImageSet::cached(std::uint64_t bytes, const std::filesystem::path& directory, std::int64_t channels) const {
-  return ImageSet(data::cached(records_, {bytes, directory, channels}));
+  return cached(CacheBudget(bytes), directory, channels);
 }
 
 SharedSamples ImageSet::with(const ImageTransform& transform) const { return ImageSamples(records_, transform); }

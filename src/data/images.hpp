@@ -1,6 +1,7 @@
 // ImageSet: labelled images as a folder, a database or an archive stores them, of any number and any size.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -19,6 +20,13 @@ class Records;
 namespace CONCORD_PUBLIC concord {
 namespace data {
 
+/// Bytes for decoded images. Copies are of one budget: several sets may share it.
+struct CacheBudget {
+  CacheBudget(std::uint64_t most) : bytes(most) {}
+  std::uint64_t bytes;
+  std::shared_ptr<std::atomic<std::uint64_t>> used = std::make_shared<std::atomic<std::uint64_t>>(0);
+};
+
 /// Stored images with their labels. Copies share them. `with` makes samples of them; several views, such as one with
 /// augmentation to train on and one without to validate on, share the files.
 class ImageSet {
@@ -36,9 +44,12 @@ class ImageSet {
   /// What messages call an image: its path or its key.
   [[nodiscard]] std::string name_of(std::int64_t row) const;
 
-  /// The same images, each decoded once and kept while `bytes` suffice; in memory, or with a `directory` in a file
+  /// The same images, each decoded once and kept while the budget suffices; in memory, or with a `directory` in a file
   /// there that goes with the process. `channels` are those of the transform that it is read with. Throws IoError if
   /// nothing can be written there.
+  [[nodiscard]] ImageSet cached(const CacheBudget& budget, const std::filesystem::path& directory = {},
+                                std::int64_t channels = 3) const;
+  /// The same with a budget of its own, in bytes.
   [[nodiscard]] ImageSet cached(std::uint64_t bytes, const std::filesystem::path& directory = {},
                                 std::int64_t channels = 3) const;
 

@@ -187,7 +187,7 @@ void Loader::start(std::vector<std::int32_t> order, std::uint32_t epoch) {
   state.process.require_own("a loader");
   state.reader.check_rows(order);
   stop();
-  if (!order.empty()) state.reader.start(order[0], epoch);
+  state.reader.start(order, epoch);
   const std::int64_t batch = state.options.batch;
   const auto rows = static_cast<std::int64_t>(order.size());
   state.order = std::move(order);

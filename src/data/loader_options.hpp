@@ -43,6 +43,9 @@ struct LoaderOptions {
   bool merge_last = false;  // or adds its samples to the batch before, up to 2·batch − 1
   Augmentation augmentation = {};
   BadSamples bad_samples = BadSamples::fail;
+  /// For who leaves damaged samples out afterwards (BadSamples::skip): told the row of each one once, by one thread at
+  /// a time. Warnings then say that it is left out.
+  std::function<void(std::int32_t row)> left_out = {};
   /// For each column of labels, a label that may be outside the classes.
   std::vector<std::optional<std::int32_t>> ignored = {};
 };

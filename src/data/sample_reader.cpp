@@ -95,8 +95,10 @@ void SampleReader::note_bad(std::int32_t row, const char* why) {
   const std::lock_guard lock(mutex_);
   if (!bad_.insert(row).second) return;
   skipped_ = std::ssize(bad_);
+  if (options_.left_out) options_.left_out(row);
   if (bad_.size() <= kMostNamed) {
-    log(LogLevel::warning, fmt::format("{}: {}; another sample takes its place", samples_->name, why));
+    log(LogLevel::warning, fmt::format("{}: {}; {}", samples_->name, why,
+                                       options_.left_out ? "it is left out" : "another sample takes its place"));
   } else if (bad_.size() == kMostNamed + 1) {
     log(LogLevel::warning, fmt::format("{}: further damaged samples are counted, not named", samples_->name));
   }

@@ -21,8 +21,10 @@ class SampleReader {
 
   /// Throws ArgumentError for a row outside the set.
   void check_rows(std::span<const std::int32_t> rows) const;
-  /// Before the samples of an epoch: the first row.
-  void start(std::int32_t row, std::uint32_t epoch) const { samples_->start({options_.seed, epoch, row}); }
+  /// Samples::start, before the samples of an epoch.
+  void start(std::span<const std::int32_t> rows, std::uint32_t epoch) const {
+    if (!rows.empty()) samples_->start({options_.seed, epoch, rows[0]}, rows);
+  }
   /// Reads sample `i` of a batch, which is row `rows[i]`, into the slot.
   void read(std::span<const std::int32_t> rows, std::int64_t i, const LoaderSlot& slot, std::uint32_t epoch);
 

@@ -29,6 +29,7 @@ struct SampleStreamState {
   std::int64_t next = 0;               // the number of the sample that leaves the buffer next
   std::vector<Bytes> buffer;
   std::exception_ptr failed;              // why reads fail until the next start
+  std::vector<std::int64_t> wanted;       // the samples that are read after this start; empty: it has not said
   std::map<std::int64_t, Bytes> waiting;  // have left the buffer since another thread was faster
 
   void restart(std::uint64_t with) {
@@ -81,7 +82,8 @@ struct SampleStreamState {
     }
     while (next < number) {
       const std::int64_t passed = next;
-      waiting.emplace(passed, take());
+      Bytes sample = take();
+      if (wanted.empty() || std::ranges::binary_search(wanted, passed)) waiting.emplace(passed, std::move(sample));
     }
     return take();
   }
@@ -143,10 +145,13 @@ void StreamedSamples::read(std::int64_t row, std::span<const std::span<std::byte
   }
 }
 
-void StreamedSamples::start(const SampleRandom& first) const {
+void StreamedSamples::start(const SampleRandom& first, std::span<const std::int32_t> rows) const {
   state_->with_stream([&] {
     state_->failed = nullptr;
-    const std::int64_t number = static_cast<std::int64_t>(first.epoch) * size() + first.row;
+    const std::int64_t begin = static_cast<std::int64_t>(first.epoch) * size(), number = begin + first.row;
+    state_->wanted.clear();
+    for (const std::int32_t row : rows) state_->wanted.push_back(begin + row);
+    std::ranges::sort(state_->wanted);
     if (state_->seed != first.seed || number < state_->next) state_->restart(first.seed);
     state_->waiting.clear();
     while (state_->next < number) static_cast<void>(state_->take());

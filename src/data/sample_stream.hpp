@@ -65,7 +65,7 @@ class StreamedSamples final : public Samples {
   /// Throws Error for whatever the stream throws, and if a pass has no sample.
   void read(std::int64_t row, std::span<const std::span<std::byte>> columns, const SampleRandom& random) const override;
   [[nodiscard]] bool is_sequential() const override { return true; }
-  void start(const SampleRandom& first) const override;
+  void start(const SampleRandom& first, std::span<const std::int32_t> rows) const override;
 
  private:
   std::shared_ptr<SampleStreamState> state_;

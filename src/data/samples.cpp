@@ -25,7 +25,7 @@ float SampleRandom::uniform(std::string_view purpose, std::uint64_t index) const
 
 std::optional<std::int32_t> Samples::class_of(std::int64_t /*row*/) const { return std::nullopt; }
 
-void Samples::start(const SampleRandom& /*first*/) const {}
+void Samples::start(const SampleRandom& /*first*/, std::span<const std::int32_t> /*rows*/) const {}
 
 std::string Samples::name_of(std::int64_t row) const { return fmt::format("sample {}", row); }
 

@@ -68,8 +68,9 @@ class Samples {
   [[nodiscard]] virtual std::optional<std::int32_t> class_of(std::int64_t row) const;
   /// Whether samples can only be read in their order, as those of a stream. Then nothing shuffles them.
   [[nodiscard]] virtual bool is_sequential() const { return false; }
-  /// Says that the samples from `first` on are read next, in their order. A stream goes there.
-  virtual void start(const SampleRandom& first) const;
+  /// Says which rows are read next, in this order, in the epoch of `first`, which is of the first of them. A stream
+  /// goes there, and forgets the samples between them.
+  virtual void start(const SampleRandom& first, std::span<const std::int32_t> rows) const;
   /// What messages call a sample, such as the name of its file. By default "sample <row>".
   [[nodiscard]] virtual std::string name_of(std::int64_t row) const;
 

@@ -63,6 +63,17 @@ std::pair<SharedSamples, SharedSamples> split(const SharedSamples& samples, std:
   return {Selection(samples, std::move(rest)), Selection(samples, std::move(part))};
 }
 
+SharedSamples without_rows(const SharedSamples& samples, std::span<const std::int32_t> rows) {
+  CONCORD_CHECK(samples, ArgumentError, "a selection of no samples");
+  std::vector<bool> is_out(static_cast<std::size_t>(samples->size()));
+  for (const std::int32_t row : rows) is_out.at(static_cast<std::size_t>(row)) = true;
+  std::vector<std::int32_t> rest;
+  for (std::int32_t row = 0; row < samples->size(); ++row) {
+    if (!is_out[static_cast<std::size_t>(row)]) rest.push_back(row);
+  }
+  return Selection(samples, std::move(rest));
+}
+
 Dataset read_rows(const Samples& samples, std::span<const std::int32_t> rows, std::uint64_t seed, std::uint32_t epoch) {
   CONCORD_CHECK(!rows.empty(), ArgumentError, "{}: no rows to read", samples.name);
   std::vector<Column> features, labels;

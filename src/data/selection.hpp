@@ -49,6 +49,9 @@ class Selection final : public Samples {
 [[nodiscard]] std::pair<SharedSamples, SharedSamples> split(const SharedSamples& samples, std::int64_t count,
                                                             std::uint64_t seed = 0);
 
+/// All samples but those of `rows`, which may be in any order and be there twice. Throws as Selection does.
+[[nodiscard]] SharedSamples without_rows(const SharedSamples& samples, std::span<const std::int32_t> rows);
+
 /// Reads samples into memory, in the order of `rows`, as epoch `epoch` of a training with this seed sees them. Throws
 /// what Samples::read throws.
 [[nodiscard]] Dataset read_rows(const Samples& samples, std::span<const std::int32_t> rows, std::uint64_t seed = 0,

@@ -2,7 +2,6 @@
 #include "concord/device/registry.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "concord/core/check.hpp"
@@ -57,13 +56,6 @@ std::string listing(std::span<const DeviceInfo> infos) {
   return out;
 }
 
-std::optional<std::size_t> number(std::string_view text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::vector<std::size_t> places_where(std::span<const DeviceInfo> infos, auto&& predicate) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -75,8 +67,8 @@ std::vector<std::size_t> places_where(std::span<const DeviceInfo> infos, auto&& 
 
 /// Matches of the part after "opencl:".
 std::vector<std::size_t> opencl_matches(std::span<const DeviceInfo> infos, std::string_view part) {
-  if (number(part)) {
-    const std::string id = "opencl:" + std::to_string(*number(part));
+  if (const auto number = number_in_text<std::size_t>(part)) {
+    const std::string id = fmt::format("opencl:{}", *number);
     return places_where(infos, [&](const DeviceInfo& info) { return info.id == id; });
   }
   if (part == "gpu" || part == "cpu" || part == "accelerator") {
@@ -90,7 +82,8 @@ std::vector<std::size_t> opencl_matches(std::span<const DeviceInfo> infos, std::
 
 DevicePtr open_listed(const DeviceInfo& info) {
 #ifdef CONCORD_WITH_OPENCL
-  if (is_opencl(info)) return opencl::open_device(number(std::string_view(info.id).substr(7)).value());
+  if (is_opencl(info))
+    return opencl::open_device(number_in_text<std::size_t>(std::string_view(info.id).substr(7)).value());
 #endif
 #ifdef CONCORD_WITH_CPU
   if (info.id == "cpu") return cpu::open_device(0);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -92,10 +93,12 @@ std::unique_ptr<EnergyMeter> hwmon_meter(const std::filesystem::path& folder, co
   const std::vector<Chip> chips = chips_of(folder, vendor);
   if (pci_address.empty()) return chips.size() == 1 ? meter_of(chips.front()) : nullptr;
   const std::optional<PciAddress> wanted = address_in(pci_address);
-  for (const Chip& chip : chips) {
-    if (wanted && chip.address == wanted) return meter_of(chip);
-  }
-  return nullptr;
+  const auto has_slot = [&](const Chip& chip) {
+    return wanted && chip.address && std::equal(wanted->begin() + 1, wanted->end(), chip.address->begin() + 1);
+  };
+  // AMD's drivers do not tell the domain: a slot that several domains have is not known.
+  const auto found = std::ranges::find_if(chips, has_slot);
+  return std::ranges::count_if(chips, has_slot) == 1 ? meter_of(*found) : nullptr;
 }
 
 }  // namespace concord

@@ -135,6 +135,11 @@ Value Graph::add(std::shared_ptr<const Operator> op, std::vector<Value> inputs) 
   });
 }
 
+void Graph::note_joined(std::int32_t node, std::vector<Value> values) {
+  if (node < 0 || node >= size()) refuse(node);
+  nodes_[static_cast<std::size_t>(node)].joined = std::move(values);
+}
+
 void Graph::assign(Value variable, Value value) { add_assignment({variable, value}); }
 
 void Graph::assign_early(Value variable, Value value) { add_assignment({variable, value, true}); }

@@ -131,6 +131,8 @@ struct Node {
   Pass pass = Pass::forward;
   std::string module = {};        // the path of the module that added it: "layer1.0.conv1"
   std::int32_t gradient_of = -1;  // of what `gradient` adds: the node whose gradient it computes, if it is for one
+  /// Values that its function computes along instead of reading them, such as sigmoid(x) in x·sigmoid(x).
+  std::vector<Value> joined = {};
 };
 
 /// At the end of a run, `variable` gets `value`.
@@ -156,6 +158,8 @@ class Graph {
   Value variable(const VariablePtr& variable);
   /// Adds a node. The shape rule of the operator checks types and shapes; its ShapeError names the node.
   Value add(std::shared_ptr<const Operator> op, std::vector<Value> inputs);
+  /// Sets Node::joined.
+  void note_joined(std::int32_t node, std::vector<Value> values);
   /// At the end of a run, `variable` gets `value`, which has the same spec. A later assignment to a variable replaces
   /// an earlier one.
   void assign(Value variable, Value value);

@@ -8,6 +8,7 @@
 #include "concord/nn/reduced.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/softmax.hpp"
+#include "concord/ops/stop_gradient.hpp"
 
 namespace concord::loss {
 namespace {
@@ -67,10 +68,12 @@ Value PoissonNll::operator()(Value prediction, Value target) const {
 Value GaussianNll::operator()(Value mean, Value target, Value variance) const {
   expect_same_shape("gaussian_nll", mean, target);
   CONCORD_CHECK(eps > 0, ArgumentError, "gaussian_nll: eps must be positive, got {}", eps);
-  const Scalar difference = first() - second(), v = scalar::max(scalar::input(2), eps);
+  // As in PyTorch, a variance below eps has the slope that it would have at eps.
+  const Value missing = stop_gradient(pointwise("gaussian_nll_eps", {variance}, scalar::max(eps - first(), 0.0F)));
+  const Scalar difference = first() - second(), v = scalar::input(2) + scalar::input(3);
   Scalar formula = 0.5F * (log(v) + difference * difference / v);
   if (full) formula = formula + static_cast<float>(0.5 * std::log(2 * std::numbers::pi));
-  const Value losses = pointwise("gaussian_nll", {mean, target, variance}, formula);
+  const Value losses = pointwise("gaussian_nll", {mean, target, variance, missing}, formula);
   CONCORD_CHECK(losses.shape() == mean.shape(), ShapeError, "gaussian_nll: the variance {} does not broadcast to {}",
                 variance.shape().str(), mean.shape().str());
   return reduced(losses, reduction);

@@ -35,7 +35,8 @@ Value InstanceNorm::forward(Value x) {
   expect(x, {rank_, rank_});
   Graph& graph = x.graph();
   if (options_.track_running_stats && !graph.training()) return by_running_statistics(x);
-  const std::int64_t values = x.shape().elements() / (x.shape()[0] * channels());
+  std::int64_t values = 1;
+  for (std::size_t d = 2; d < x.shape().rank(); ++d) values *= x.shape().dims()[d];
   CONCORD_CHECK(values > 1, ShapeError, "{}: each channel of a sample needs more than one value, got {}",
                 graph.scoped(name(), '/'), x.shape().str());
   const RowNormResult result = row_norm(x, 2, epsilon());

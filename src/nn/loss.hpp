@@ -30,7 +30,8 @@ enum class Reduction : std::uint8_t { mean, sum, none };
 /// −Σ_c w_c·t_c·log softmax(logits)_c. logits (N, C, d…); target i32 (N, d…) class indices, or f32 (N, C, d…)
 /// probabilities. Label smoothing with ε = label_smoothing replaces t by (1−ε)·t + ε/C. With class indices,
 /// Reduction::mean divides by the sum of the weights of the classes.
-/// A class index outside [0, C) that is not `ignore_index` gives NaN. The mean over ignored labels alone is NaN;
+/// A class index outside [0, C) that is not `ignore_index` gives NaN: unlike in PyTorch, -100 is ignored only if it is
+/// named. The mean over ignored labels alone is NaN;
 /// training skips such a batch, and an evaluation does not count it.
 struct CrossEntropy {
   float label_smoothing = 0;

@@ -22,6 +22,8 @@ class Call {
   /// The version of the operator set of the node's domain.
   [[nodiscard]] std::int64_t opset() const { return opset_; }
   [[nodiscard]] bool on_host() const { return on_host_; }
+  /// Whether a result of these sizes is to be computed on the host; a large one is computed in the graph.
+  [[nodiscard]] bool on_host(const Dims& result) const { return on_host_ && has_at_most(result, kMostOnHost); }
 
   // Operands. Those that are not there have no type and no value.
   [[nodiscard]] std::size_t inputs() const { return inputs_.size(); }

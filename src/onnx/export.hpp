@@ -39,7 +39,7 @@ struct ExportOptions {
   /// Names of the outputs in their order. Without them, outputs keep the names that the network gives them; otherwise a
   /// single one is "output", and several are "output0", "output1", ….
   std::vector<std::string> outputs = {};
-  /// Values of the parameters by name, such as Variables::read_all(). Others get the initial value for `seed`.
+  /// Values of the parameters by name, as weights::read gives those of a file. Others get the initial value for `seed`.
   std::map<std::string, Tensor> weights = {};
   std::uint64_t seed = 0;
 };

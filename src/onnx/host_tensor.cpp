@@ -9,17 +9,17 @@
 #include <limits>
 
 #include "concord/core/check.hpp"
+#include "concord/core/fp16.hpp"
 #include "concord/core/log.hpp"
 
 namespace concord::onnx {
 namespace {
 
-float half_to_float(std::uint32_t bits) {
-  const std::uint32_t sign = (bits & 0x8000U) << 16U, exponent = bits >> 10U & 31U, fraction = bits & 1023U;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000U | fraction << 13U);
-  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112U) << 23U | fraction << 13U);
-  const float small = std::ldexp(static_cast<float>(fraction), -24);
-  return sign != 0 ? -small : small;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 32;  // of all that is known
+
+void require_sizes(const Dims& dims) {
+  CONCORD_CHECK(has_at_most(dims, kMostElements), ShapeError, "[{}] has a negative size or too many elements",
+                fmt::join(dims, ", "));
 }
 
 std::uint64_t bits_at(std::span<const std::byte> data, std::size_t bytes, std::size_t index) {
@@ -33,7 +33,7 @@ double float_at(const TensorProto& tensor, std::size_t index) {
   switch (tensor.type) {
     case ElementType::f64: return std::bit_cast<double>(bits);
     case ElementType::f32: return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-    case ElementType::f16: return half_to_float(static_cast<std::uint32_t>(bits));
+    case ElementType::f16: return Fp16{static_cast<std::uint16_t>(bits)};
     default: return std::bit_cast<float>(static_cast<std::uint32_t>(bits << 16U));  // bf16
   }
 }
@@ -88,6 +88,17 @@ std::int64_t elements_of(const Dims& dims) {
   return product;
 }
 
+bool has_at_most(const Dims& dims, std::int64_t most) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  std::int64_t product = 1;
+  for (const std::int64_t dim : dims) {
+    const std::int64_t size = std::max<std::int64_t>(dim, 1);  // strides count an empty axis so
+    if (dim < 0 || size > kMost / product) return false;
+    product *= size;
+  }
+  return product <= most || std::ranges::count(dims, 0) > 0;
+}
+
 std::size_t axis_of(std::int64_t axis, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
   CONCORD_CHECK(axis >= -size && axis < size, ShapeError, "axis {} is outside a tensor of {} dimensions", axis, rank);
@@ -95,6 +106,7 @@ std::size_t axis_of(std::int64_t axis, std::size_t rank) {
 }
 
 HostTensor::HostTensor(ElementType element, Dims shape) : type(element), dims(std::move(shape)) {
+  require_sizes(dims);
   const auto count = static_cast<std::size_t>(elements_of(dims));
   if (floating()) {
     numbers.resize(count);
@@ -264,6 +276,7 @@ Dims strides_of(const Dims& dims) {
 }
 
 void each_position(const Dims& dims, const std::function<void(const Dims& position)>& visit) {
+  require_sizes(dims);
   if (elements_of(dims) == 0) return;
   Dims position(dims.size(), 0);
   while (true) {

@@ -37,6 +37,10 @@ class Dims : public std::vector<std::int64_t> {
 [[nodiscard]] bool is_floating(ElementType type);
 /// The product of the dimensions.
 [[nodiscard]] std::int64_t elements_of(const Dims& dims);
+/// Whether no size is negative and the product of the dimensions is `most` or less.
+[[nodiscard]] bool has_at_most(const Dims& dims, std::int64_t most);
+/// Elements of what a node may enlarge on the host: a small file must not ask for all memory.
+constexpr std::int64_t kMostOnHost = 1 << 26;
 /// Converts an axis in [-rank, rank) to one in [0, rank). Throws ShapeError.
 [[nodiscard]] std::size_t axis_of(std::int64_t axis, std::size_t rank);
 
@@ -48,7 +52,7 @@ struct HostTensor {
   std::vector<std::int64_t> whole = {};  // of another type
 
   HostTensor() = default;
-  /// Zeros.
+  /// Zeros. Throws ShapeError for a negative size, and for too many elements.
   HostTensor(ElementType type, Dims dims);
   [[nodiscard]] static HostTensor of(Dims dims, std::vector<std::int64_t> values);
 
@@ -78,7 +82,7 @@ struct HostTensor {
 [[nodiscard]] std::vector<std::size_t> broadcast_places(const Dims& from, const Dims& dims);
 /// Row-major strides.
 [[nodiscard]] Dims strides_of(const Dims& dims);
-/// Calls visit(position) for each position of `dims`, row-major.
+/// Calls visit(position) for each position of `dims`, row-major. Throws ShapeError as HostTensor.
 void each_position(const Dims& dims, const std::function<void(const Dims& position)>& visit);
 
 }  // namespace concord::onnx

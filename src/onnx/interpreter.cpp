@@ -12,8 +12,9 @@
 namespace concord::onnx {
 namespace {
 
-constexpr std::int64_t kMostFolded = 4096;  // elements of a weight that is also computed with on the host
-constexpr int kDeepestFunction = 32;
+constexpr std::int64_t kMostFolded = 4096;      // elements of a weight that is also computed with on the host
+constexpr int kDeepestDeferred = 256;           // values that are made one within the other
+constexpr std::size_t kMostExpanded = 1 << 18;  // nodes of all calls of functions
 
 std::string place_of(const std::string& file, const NodeDef& node) {
   const std::string name = !node.name.empty()      ? node.name
@@ -96,9 +97,10 @@ Value Interpreter::named_value(const std::string& name) {
 Value Interpreter::value_of(Operand& operand) {
   if (operand.value) return operand.value;
   if (operand.make_value) {
-    operand.value = operand.make_value();
+    const auto make = std::exchange(operand.make_value, {});  // which holds the operands before it
+    operand.value = make();
   } else if (operand.weight != nullptr) {
-    operand.value = parameter_(operand.name, *operand.weight);
+    operand.value = parameter_(operand);
   } else {
     CONCORD_CHECK(operand.host, ArgumentError, "an operand has no value");
     operand.value = constant_value(graph_, *operand.host);
@@ -195,24 +197,34 @@ void Interpreter::run_node(const NodeDef& node, NameScope& scope) {
   const std::int32_t first_new = graph_.size();
   Call call(*this, node, opset, inputs, on_host);
   entry->run(call);
-  if (on_host && !fixed) {
-    auto again = std::make_shared<std::vector<OperandPtr>>();
-    for (std::size_t k = 0; k < call.results().size(); ++k) {
-      if (!call.results()[k]) continue;
-      call.results()[k]->fixed = false;
-      call.results()[k]->make_value = [this, &node, opset, inputs, entry, again, k] {
-        if (again->empty()) {
-          with_place(node, [&] {
-            Call in_graph(*this, node, opset, inputs, false);
-            entry->run(in_graph);
-            *again = std::move(in_graph.results());
-          });
-        }
-        return value_of(*again->at(k));
-      };
-    }
-  }
+  if (on_host && !fixed) defer(node, *entry, inputs, call);
   enter(node, call.results(), first_new, scope);
+}
+
+void Interpreter::defer(const NodeDef& node, const OperatorEntry& entry, const std::vector<OperandPtr>& inputs,
+                        Call& call) {
+  int depth = 1;
+  for (const OperandPtr& input : inputs) {
+    if (input && input->make_value) depth = std::max(depth, input->deferred + 1);
+  }
+  auto again = std::make_shared<std::vector<OperandPtr>>();
+  for (std::size_t k = 0; k < call.results().size(); ++k) {
+    const OperandPtr& result = call.results()[k];
+    if (!result || result->value || std::ranges::find(inputs, result) != inputs.end()) continue;
+    result->fixed = false;
+    result->deferred = depth;
+    result->make_value = [this, &node, opset = call.opset(), inputs, &entry, again, k] {
+      if (again->empty()) {
+        with_place(node, [&] {
+          Call in_graph(*this, node, opset, inputs, false);
+          entry.run(in_graph);
+          *again = std::move(in_graph.results());
+        });
+      }
+      return value_of(*again->at(k));
+    };
+    if (depth > kDeepestDeferred) static_cast<void>(value_of(*result));
+  }
 }
 
 void Interpreter::enter(const NodeDef& node, const std::vector<OperandPtr>& results, std::int32_t first_new,
@@ -239,6 +251,9 @@ void Interpreter::enter(const NodeDef& node, const std::vector<OperandPtr>& resu
 void Interpreter::run_function(const FunctionDef& function, const NodeDef& node, const std::vector<OperandPtr>& inputs,
                                NameScope& scope) {
   CONCORD_CHECK(++depth_ <= kDeepestFunction, FormatError, "more than {} functions call each other", kDeepestFunction);
+  expanded_ += function.nodes.size();
+  CONCORD_CHECK(expanded_ <= kMostExpanded, NotSupported, "the calls of functions have more than {} nodes",
+                kMostExpanded);
   const std::string name = !node.name.empty() ? node.name : node.outputs.empty() ? function.name : node.outputs[0];
   NameScope body{nullptr, {}, scope.prefix + name + ".", &function.opsets};
   for (std::size_t i = 0; i < function.inputs.size() && i < inputs.size(); ++i) {

@@ -8,8 +8,11 @@
 #include <unordered_map>
 
 #include "concord/onnx/operand.hpp"
+#include "concord/onnx/table.hpp"
 
 namespace concord::onnx {
+
+constexpr std::size_t kDeepestFunction = 32;  // functions within each other
 
 /// The names of a graph, of a branch in it or of the body of a function.
 struct NameScope {
@@ -23,8 +26,8 @@ struct NameScope {
 
 class Interpreter final : public Tracer {
  public:
-  /// Makes the value of the parameter of this name.
-  using MakeParameter = std::function<Value(const std::string& name, const TensorProto& weight)>;
+  /// Makes the value of an operand that is a weight.
+  using MakeParameter = std::function<Value(const Operand& operand)>;
 
   Interpreter(Graph& graph, const Model& model, std::string file, MakeParameter parameter)
       : graph_(graph), model_(model), file_(std::move(file)), parameter_(std::move(parameter)) {}
@@ -45,6 +48,7 @@ class Interpreter final : public Tracer {
   void run_node(const NodeDef& node, NameScope& scope);
   void run_function(const FunctionDef& function, const NodeDef& node, const std::vector<OperandPtr>& inputs,
                     NameScope& scope);
+  void defer(const NodeDef& node, const OperatorEntry& entry, const std::vector<OperandPtr>& inputs, Call& call);
   void enter(const NodeDef& node, const std::vector<OperandPtr>& results, std::int32_t first_new, NameScope& scope);
   void enter_initializers(const GraphDef& def, NameScope& scope);
 
@@ -54,7 +58,8 @@ class Interpreter final : public Tracer {
   MakeParameter parameter_;
   NameScope* scope_ = nullptr;                                     // of the node that is being run
   std::map<Value, int> readers_;                                   // of values that have a name
-  int depth_ = 0;                                                  // functions within each other
+  std::size_t depth_ = 0;                                          // functions within each other
+  std::size_t expanded_ = 0;                                       // nodes of all calls of functions
   std::vector<std::shared_ptr<const std::vector<NodeDef>>> kept_;  // bodies of functions, which deferred values read
 };
 

@@ -19,7 +19,6 @@ struct Network::Impl {
   Model model;
   std::map<std::string, HostTensor> known = {};
   std::vector<Declaration> inputs = {}, outputs = {};
-  std::set<std::string> statistics = {};
   std::map<const TensorProto*, VariablePtr> parameters = {};
 };
 
@@ -79,14 +78,13 @@ Values Network::trace(Graph& graph, const Values& inputs) {
 
 Values Network::interpret(Graph& graph, const Values& inputs) {
   Impl& impl = *impl_;
-  const auto parameter_of = [&](const std::string& name, const TensorProto& weight) {
-    VariablePtr& variable = impl.parameters[&weight];
+  const auto parameter_of = [&](const Operand& operand) {
+    VariablePtr& variable = impl.parameters[operand.weight];
     if (!variable) {
-      const bool trainable = !impl.statistics.contains(name);
-      variable = make_parameter(Shape(weight.dims), {}, trainable);
-      variable->value = float_tensor_of(weight);
+      variable = make_parameter(Shape(operand.weight->dims), {}, !operand.is_statistic);
+      variable->value = float_tensor_of(*operand.weight);
     }
-    return parameter(graph, variable, name);
+    return parameter(graph, variable, operand.name);
   };
   Interpreter interpreter(graph, impl.model, impl.file, parameter_of);
   NameScope scope{nullptr, {}, {}, &impl.model.opsets};
@@ -135,7 +133,6 @@ Network load(const std::filesystem::path& path, const LoadOptions& options) {
   }
   impl->inputs = open_inputs(impl->model.graph, known);
   for (const ValueInfo& info : impl->model.graph.outputs) impl->outputs.push_back(declaration_of(info));
-  impl->statistics = statistics_of(impl->model);
   return Network(std::move(impl));
 }
 

@@ -20,11 +20,13 @@ struct Operand {
   std::shared_ptr<const HostTensor> host = nullptr;  // null: not known
   /// A float initialiser that is not read yet.
   const TensorProto* weight = nullptr;
-  std::string name = {};  // of the weight
+  std::string name = {};      // of the weight
+  bool is_statistic = false;  // a weight that follows the batches of a training, and has no gradient
   /// Whether the numbers follow from shapes and constants alone, and not from parameters.
   bool fixed = false;
   /// Makes `value` of numbers that follow from parameters, so that these get gradients.
   std::function<Value()> make_value = {};
+  int deferred = 0;  // nodes whose values `make_value` makes one within the other, this one included
 };
 using OperandPtr = std::shared_ptr<Operand>;
 

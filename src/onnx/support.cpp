@@ -79,6 +79,11 @@ class Search {
     };
     if (const FunctionDef* const function = function_of(model_, node)) {
       if (std::ranges::find(within_, function) != within_.end()) return refuse("the function calls itself");
+      if (within_.size() >= kDeepestFunction) {
+        return refuse(fmt::format("more than {} functions call each other", kDeepestFunction));
+      }
+      // Once each: functions that call others twice have no end. What a branch asks for may be in vain elsewhere too.
+      if (seen_.contains({function, false}) || !seen_.emplace(function, in_branch).second) return;
       within_.push_back(function);
       visit(function->nodes, function->opsets, in_branch);
       within_.pop_back();
@@ -101,6 +106,7 @@ class Search {
 
   const Model& model_;
   std::vector<const FunctionDef*> within_ = {};
+  std::set<std::pair<const FunctionDef*, bool>> seen_ = {};  // outside of branches, and within them
 };
 
 bool has_initializer(const GraphDef& graph, const std::string& name) {
@@ -162,19 +168,6 @@ std::vector<std::string> shape_inputs_of(const Model& model, const std::set<std:
     if (reached.contains(input.name) && !has_value && !known.contains(input.name)) inputs.push_back(input.name);
   }
   return inputs;
-}
-
-std::set<std::string> statistics_of(const Model& model) {
-  std::set<std::string> names;
-  const auto collect = [&](const std::vector<NodeDef>& nodes) {
-    for (const NodeDef& node : nodes) {
-      if (node.op_type != "BatchNormalization") continue;
-      for (std::size_t i = 3; i < node.inputs.size(); ++i) names.insert(node.inputs[i]);
-    }
-  };
-  collect(model.graph.nodes);
-  for (const FunctionDef& function : model.functions) collect(function.nodes);
-  return names;
 }
 
 Declaration declaration_of(const ValueInfo& info) {

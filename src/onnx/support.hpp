@@ -21,7 +21,5 @@ namespace concord::onnx {
 [[nodiscard]] Declaration declaration_of(const ValueInfo& info);
 /// Reads a file. Throws FormatError, also if it names no operator set though its version asks for that.
 [[nodiscard]] Model read_complete_model(const std::filesystem::path& path);
-/// The names that are running statistics of a BatchNormalization.
-[[nodiscard]] std::set<std::string> statistics_of(const Model& model);
 
 }  // namespace concord::onnx

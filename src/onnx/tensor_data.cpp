@@ -59,7 +59,7 @@ std::vector<std::byte> listed_bytes(ElementType type, const NumberLists& lists) 
 
 // The bytes that the dimensions ask for; nothing beyond 2^62.
 std::optional<std::uint64_t> bytes_needed(const TensorProto& tensor) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 58;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 55;  // elements of at most 128 bits
   std::uint64_t elements = 1;
   bool empty = false;
   for (const std::int64_t dim : tensor.dims) {
@@ -141,6 +141,15 @@ Bytes external_bytes(const Source& source, const Message& message, const Externa
 
 }  // namespace
 
+std::pair<std::string, std::string> read_pair(Message message) {
+  std::pair<std::string, std::string> pair;
+  message.each_field([&](std::uint32_t tag) {
+    if (tag == 1) pair.first = message.text();
+    if (tag == 2) pair.second = message.text();
+  });
+  return pair;
+}
+
 TensorProto read_tensor_message(const Source& source, Message message) {
   TensorProto tensor;
   NumberLists lists;
@@ -163,16 +172,7 @@ TensorProto read_tensor_message(const Source& source, Message message) {
       case 9: raw = message.view(); return;
       case 10: return message.append(lists.f64);
       case 11: return message.append(lists.u64);
-      case 13: {
-        Message entry = message.message("StringStringEntryProto");
-        std::pair<std::string, std::string> pair;
-        entry.each_field([&](std::uint32_t part) {
-          if (part == 1) pair.first = entry.text();
-          if (part == 2) pair.second = entry.text();
-        });
-        external.push_back(std::move(pair));
-        return;
-      }
+      case 13: external.push_back(read_pair(message.message("StringStringEntryProto"))); return;
       case 14: is_external = message.integer() == 1; return;
       default: return;
     }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "concord/onnx/message.hpp"
 #include "concord/onnx/wire.hpp"
@@ -18,6 +19,8 @@ struct Source {
   std::filesystem::path folder;  // empty: no external data
 };
 
+/// A key and its text (StringStringEntryProto).
+[[nodiscard]] std::pair<std::string, std::string> read_pair(Message message);
 [[nodiscard]] TensorProto read_tensor_message(const Source& source, Message message);
 
 }  // namespace concord::onnx

@@ -8,15 +8,6 @@
 namespace concord::onnx {
 namespace {
 
-std::pair<std::string, std::string> read_pair(Message message) {
-  std::pair<std::string, std::string> pair;
-  message.each_field([&](std::uint32_t tag) {
-    if (tag == 1) pair.first = message.text();
-    if (tag == 2) pair.second = message.text();
-  });
-  return pair;
-}
-
 SparseTensorProto read_sparse(const Source& source, Message message) {
   SparseTensorProto tensor;
   message.each_field([&](std::uint32_t tag) {

@@ -292,8 +292,10 @@ void write_model(const std::filesystem::path& path, const Model& model, const Wr
     data.emplace(path.parent_path() / name, options.external_from);
   }
   const std::string bytes = serialise_with(model, data ? &*data : nullptr);
-  if (data) data->file.commit();
-  write_file_atomically(path, std::as_bytes(std::span(bytes)));
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(bytes)));
+  if (data) data->file.commit();  // a full disk has shown itself by now
+  file.commit();
 }
 
 }  // namespace concord::onnx

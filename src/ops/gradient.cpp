@@ -31,6 +31,23 @@ std::vector<bool> depends_on(const Graph& graph, std::span<const Value> wrt, std
   return depends;
 }
 
+/// Throws if the loss depends on one of `wrt` in a function that computes it along.
+void check_are_apart(const Graph& graph, std::span<const Value> wrt, std::int32_t last) {
+  std::vector<bool> is_used(static_cast<std::size_t>(last) + 1, false);
+  is_used[static_cast<std::size_t>(last)] = true;
+  for (std::int32_t id = last; id >= 0; --id) {
+    if (!is_used[static_cast<std::size_t>(id)]) continue;
+    const Node& node = graph.node(id);
+    for (const Value& input : node.inputs) is_used[static_cast<std::size_t>(input.node_id())] = true;
+    for (const Value& value : node.joined) {
+      CONCORD_CHECK(std::ranges::find(wrt, value) == wrt.end(), NotSupported,
+                    "'{}' computes '{}' as a part of one function, which has no gradient of its parts; take the "
+                    "gradient of its argument '{}'",
+                    node.name, value.name(), node.inputs[0].name());
+    }
+  }
+}
+
 /// A value between zeros along one axis of a larger one: the gradient of a slice.
 struct Part {
   Value value;
@@ -172,6 +189,7 @@ std::vector<std::map<int, Value>> gradients(Value loss, std::span<const Value> w
   Graph& graph = loss.graph();
   for (const Value& value : wrt) graph.require_own(value, "a value of wrt");
   const PassScope pass(graph, Pass::gradient);
+  check_are_apart(graph, wrt, loss.node_id());
   const std::vector<bool> depends = depends_on(graph, wrt, loss.node_id());
   Diffs diffs(part_of);
   {

@@ -95,7 +95,9 @@ std::optional<KnownFunctionOf> known_function_of(const std::vector<Value>& input
   for (std::size_t i = 0; i < values.size(); ++i) {
     const bool is_argument = expression.results()[i + 1] == known->argument;
     if (is_argument && values[i].spec() == TensorSpec{DType::f32, shape}) {
-      return KnownFunctionOf{known->function, values[i]};
+      std::vector<Value> joined = before.expanded;
+      std::erase(joined, values[i]);
+      return KnownFunctionOf{known->function, values[i], std::move(joined)};
     }
   }
   return std::nullopt;

@@ -12,6 +12,7 @@ namespace concord::ops {
 struct KnownFunctionOf {
   ScalarFunction function;
   Value argument;
+  std::vector<Value> joined;  // what lies between the argument and the result
 };
 
 /// The expression of the pointwise operator that computes a value; null for others.

@@ -156,9 +156,11 @@ Value pointwise(std::string label, std::vector<Value> inputs, const Scalar& form
   if (type == DType::f32) {
     if (const auto known = ops::known_function_of(inputs, formula, at_least, ops::expression_of)) {
       inputs = {known->argument};
-      return pointwise(std::string(info_of(known->function).name), std::move(inputs),
-                       std::vector{scalar::apply(known->function, {scalar::input(0)})}, {type}, {})
-          .front();
+      const Value result = pointwise(std::string(info_of(known->function).name), std::move(inputs),
+                                     std::vector{scalar::apply(known->function, {scalar::input(0)})}, {type}, {})
+                               .front();
+      result.graph().note_joined(result.node_id(), known->joined);
+      return result;
     }
   }
   return pointwise(std::move(label), std::move(inputs), std::vector{formula}, {type}, std::move(at_least)).front();

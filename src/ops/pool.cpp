@@ -17,8 +17,10 @@ Shape dst_shape(const PoolSizes& s) { return with_spatial(s.n, s.c, s.dst, s.opt
 std::int64_t output_size(const Shape& src, std::size_t axis, std::int64_t size, const PoolOptions& o) {
   const std::int64_t reach = o.dilation[axis] * (o.kernel[axis] - 1) + 1;
   const std::int64_t room = size + 2 * o.padding[axis] - reach;
-  CONCORD_CHECK(room >= 0, ShapeError, "pool: kernel {} with padding {} and dilation {} does not fit src {}",
-                str(o.kernel, o.rank), str(o.padding, o.rank), str(o.dilation, o.rank), src.str());
+  // With ceil_mode the only window may reach beyond the padding.
+  CONCORD_CHECK(room >= 0 || (o.ceil_mode && room + o.stride[axis] > 0), ShapeError,
+                "pool: kernel {} with padding {} and dilation {} does not fit src {}", str(o.kernel, o.rank),
+                str(o.padding, o.rank), str(o.dilation, o.rank), src.str());
   if (!o.ceil_mode) return room / o.stride[axis] + 1;
   const std::int64_t count = (room + o.stride[axis] - 1) / o.stride[axis] + 1;
   // The last window must start inside the source or its left padding.

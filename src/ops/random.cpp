@@ -101,11 +101,20 @@ Value dropout(Value x, float p) {
   return pointwise("dropout", {x, mask}, scalar::select(scalar::input(1), scalar::input(0) * (1.0F / keep), 0.0F));
 }
 
+Value advanced_random(Value state, const std::vector<Value>& terms, const Scalar& runs) {
+  const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
+  const Scalar moved = scalar::input(0) + scalar::select(is_step, runs, 0.0F);
+  const auto most = static_cast<float>(kMostRuns);
+  const Scalar is_past = is_step * scalar::less_equal(most, moved);
+  std::vector<Value> inputs{state};
+  inputs.insert(inputs.end(), terms.begin(), terms.end());
+  return pointwise("advance_random", inputs, scalar::select(is_past, moved - most, moved), DType::i32);
+}
+
 void advance_random(Graph& graph) {
   const Value state = graph.used_random_state();
   if (!state) return;
-  const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
-  graph.assign(state, pointwise("advance_random", {state}, scalar::input(0) + is_step, DType::i32));
+  graph.assign(state, advanced_random(state, {}, 1.0F));
 }
 
 }  // namespace concord

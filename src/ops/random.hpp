@@ -3,6 +3,7 @@
 #pragma once
 
 #include "concord/core/export.hpp"
+#include "concord/graph/expression.hpp"
 #include "concord/graph/operator.hpp"
 
 namespace CONCORD_PUBLIC concord {
@@ -51,6 +52,10 @@ Value random_categorical(Value logits);
 /// in training.
 Value dropout(Value x, float p);
 
+/// The random state after so many runs, a formula of scalars `terms`: input 1, 2, …. Numbers of runs wrap at 2^24, up
+/// to which fp32 counts.
+inline constexpr std::int32_t kMostRuns = 1 << 24;
+Value advanced_random(Value state, const std::vector<Value>& terms, const Scalar& runs);
 /// Adds 1 to the step in the random state at the end of each run, so that the next run draws other numbers.
 /// optim::minimize does this for a training step. Call it once in a graph that draws and does not train. Does nothing
 /// if the graph draws no random numbers.

@@ -7,6 +7,7 @@
 #include "concord/core/check.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/random.hpp"
 #include "concord/optim/exchange.hpp"
 
 namespace concord::optim {
@@ -302,12 +303,7 @@ StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::
 void advance_random(Graph& graph, Value ok, int ranks, bool is_early) {
   const Value state = graph.used_random_state();
   if (!state) return;
-  const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
-  const Scalar step = scalar::select(is_step, scalar::input(1) * static_cast<float>(ranks), 0.0F);
-  const Scalar moved = scalar::input(0) + step;
-  const auto most = static_cast<float>(kMostSteps);
-  const Scalar is_past = is_step * scalar::less_equal(most, moved);
-  const Value next = pointwise("advance_random", {state, ok}, scalar::select(is_past, moved - most, moved), DType::i32);
+  const Value next = advanced_random(state, {ok}, scalar::input(1) * static_cast<float>(ranks));
   if (is_early) {
     graph.assign_early(state, next);
   } else {

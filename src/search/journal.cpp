@@ -58,21 +58,20 @@ std::string Journal::read() const {
 }
 
 void Journal::parse(const std::string& text, const Identity& identity) {
-  std::size_t whole = 0;  // bytes of whole lines
-  for (std::int64_t line = 1; whole < text.size(); ++line) {
-    const std::size_t end = text.find('\n', whole);
+  for (std::int64_t line = 1; whole_ < text.size(); ++line) {
+    const std::size_t end = text.find('\n', whole_);
     if (end == std::string::npos) break;
     try {
-      events_.push_back(parse_json(std::string_view(text).substr(whole, end - whole),
+      events_.push_back(parse_json(std::string_view(text).substr(whole_, end - whole_),
                                    fmt::format("{}, line {}", file_.string(), line)));
     } catch (const FormatError&) {
       if (end + 1 < text.size()) throw;
       break;
     }
-    whole = end + 1;
+    whole_ = end + 1;
   }
-  if (whole < text.size()) {
-    CONCORD_CHECK(::ftruncate(descriptor_, static_cast<off_t>(whole)) == 0, IoError, "{}: cannot be written: {}",
+  if (whole_ < text.size()) {
+    CONCORD_CHECK(::ftruncate(descriptor_, static_cast<off_t>(whole_)) == 0, IoError, "{}: cannot be written: {}",
                   file_.string(), system_reason());
   }
   if (!events_.empty()) {
@@ -102,13 +101,21 @@ void Journal::check(const nlohmann::json& header, const Identity& identity) cons
 }
 
 void Journal::append(const nlohmann::ordered_json& event) {
+  CONCORD_CHECK(!is_broken_, IoError, "{}: takes no line behind one that could not be written", file_.string());
   const std::string line = event.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   for (std::size_t done = 0; done < line.size();) {
     const ssize_t bytes = ::write(descriptor_, line.data() + done, line.size() - done);
     if (bytes < 0 && errno == EINTR) continue;
-    CONCORD_CHECK(bytes > 0, IoError, "{}: cannot be written: {}", file_.string(), system_reason());
+    if (bytes <= 0) {
+      const std::string reason = system_reason();
+      is_broken_ = true;
+      // Where this fails too, the next Journal cuts the line off.
+      static_cast<void>(!::ftruncate(descriptor_, static_cast<off_t>(whole_)));
+      throw IoError(fmt::format("{}: cannot be written: {}", file_.string(), reason));
+    }
     done += static_cast<std::size_t>(bytes);
   }
+  whole_ += line.size();
 }
 
 }  // namespace concord::search

@@ -2,6 +2,7 @@
 // where it stopped. Internal to the library.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,7 +27,8 @@ class Journal {
 
   /// The events that were there when the file was opened.
   [[nodiscard]] const std::vector<nlohmann::json>& events() const { return events_; }
-  /// Hands the line to the system before it returns: it survives a kill of the process. Throws IoError.
+  /// Hands the line to the system before it returns: it survives a kill of the process. Throws IoError; what was
+  /// written of the line is cut off then, and the journal takes no other one.
   void append(const nlohmann::ordered_json& event);
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
@@ -38,6 +40,8 @@ class Journal {
 
   std::filesystem::path file_;
   int descriptor_ = -1;
+  std::size_t whole_ = 0;  // bytes of whole lines
+  bool is_broken_ = false;
   std::vector<nlohmann::json> events_;
 };
 

@@ -107,6 +107,12 @@ class ParameterText {
     require(!parameter.is_whole || static_cast<double>(*points) <= parameter.high - parameter.low + 1,
             fmt::format("the range has fewer than {} whole numbers", *points));
     parameter.points = *points;
+    std::vector<std::string> values;
+    for (std::int64_t i = 0; i < *points; ++i) {
+      std::string value = parameter.value(i);
+      if (values.empty() || values.back() != value) values.push_back(std::move(value));
+    }
+    parameter.values = std::move(values);
   }
 
   void read_choices(Parameter& parameter, std::string_view text) const {
@@ -141,6 +147,7 @@ std::size_t end_of_values(std::string_view text, std::size_t at) {
 
 std::optional<std::int64_t> Parameter::count() const {
   if (kind == Kind::choice) return std::ssize(choices);
+  if (!values.empty()) return std::ssize(values);
   if (points > 0) return points;
   if (is_whole) return static_cast<std::int64_t>(high - low) + 1;
   return std::nullopt;
@@ -150,6 +157,7 @@ std::string Parameter::value(std::int64_t i) const {
   const std::optional<std::int64_t> most = count();
   CONCORD_CHECK(most && i >= 0 && i < *most, ArgumentError, "space: {} has no value number {}", name, i);
   if (kind == Kind::choice) return choices[static_cast<std::size_t>(i)];
+  if (!values.empty()) return values[static_cast<std::size_t>(i)];
   if (points == 0) return number_text(*this, low + static_cast<double>(i));
   const double number = on_scale(*this, low, high, static_cast<double>(i) / static_cast<double>(points - 1));
   return number_text(*this, is_whole ? std::round(number) : number);

@@ -30,6 +30,7 @@ struct Parameter {
   double low = 0, high = 0;               // the ends of a range, which belong to it
   bool is_whole = false;                  // whether a range has only whole numbers
   std::int64_t points = 0;                // a range has only so many values, evenly spaced on its scale; 0: all
+  std::vector<std::string> values = {};   // those of `points`, each once: rounding makes near ones equal
 
   /// The value at `unit`: each choice or whole number has an equal part of [0, 1), on a logarithmic scale a part by its
   /// size.

@@ -9,6 +9,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::search {
 namespace {
@@ -28,6 +29,17 @@ EpochPoint point_of(const JsonFields& fields) {
   EpochPoint point{fields.get<std::int64_t>("epoch"), number_of(fields, "train_loss"), number_of(fields, "loss")};
   if (fields.has("accuracy")) point.accuracy = fields.get<double>("accuracy");
   return point;
+}
+
+/// By name, as text. What is not UTF-8 is replaced, as in the journal.
+nlohmann::json json_of(const Settings& settings) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const Setting& setting : settings) json[setting.name] = setting.value;
+  return json;
+}
+
+std::string text_of_settings(const nlohmann::json& settings) {
+  return settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -90,6 +102,11 @@ void Study::stop() {
   const std::lock_guard lock(mutex_);
   is_stopped_ = true;
   changed_.notify_all();
+}
+
+bool Study::is_stopped() const {
+  const std::lock_guard lock(mutex_);
+  return is_stopped_;
 }
 
 void Study::begin(const Job& job, const std::string& device) {
@@ -167,6 +184,12 @@ void Study::replay(const nlohmann::json& event) {
                   "{}: trial {} does not follow from the events before it; the file was changed, or written by another "
                   "version of this program",
                   journal_->file().string(), number);
+    const std::string given = text_of_settings(fields.at("settings")), own = text_of_settings(json_of(job->settings));
+    CONCORD_CHECK(
+        given == own, FormatError,
+        "{}: trial {} has the settings {}, and this search would give it {}; the file was changed, or written "
+        "by another version of this program",
+        journal_->file().string(), number, printable(given), printable(own));
     begin(*job, fields.get<std::string>("device"));
     return;
   }
@@ -209,9 +232,9 @@ std::optional<EpochPoint> Study::point(std::int64_t trial, std::int64_t epoch) c
 void run_workers(Study& study, std::size_t workers, const std::function<void(std::size_t worker)>& work) {
   std::mutex mutex;
   std::exception_ptr failure;
-  const auto guarded = [&](std::size_t worker) {
+  const auto guarded = [&](const auto& what) {
     try {
-      work(worker);
+      what();
     } catch (...) {
       {
         const std::lock_guard lock(mutex);
@@ -221,8 +244,12 @@ void run_workers(Study& study, std::size_t workers, const std::function<void(std
     }
   };
   std::vector<std::thread> threads;
-  for (std::size_t worker = 1; worker < workers; ++worker) threads.emplace_back(guarded, worker);
-  guarded(0);
+  guarded([&] {
+    for (std::size_t worker = 1; worker < workers; ++worker) {
+      threads.emplace_back([&, worker] { guarded([&] { work(worker); }); });
+    }
+    work(0);
+  });
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
 }

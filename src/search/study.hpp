@@ -58,6 +58,7 @@ class Study {
   [[nodiscard]] std::optional<Job> take(const std::string& device);
   /// No job is handed out any more.
   void stop();
+  [[nodiscard]] bool is_stopped() const;
 
   /// Calls `observer` at the end of each rung, one call at a time. Call it before the workers run.
   using Observer = std::function<void(const Job&, const Trial&, const Measured&, bool is_best)>;
@@ -100,8 +101,8 @@ class Study {
   bool is_stopped_ = false, is_done_ = false;
 };
 
-/// Runs `work` for workers 0 … workers-1, each in a thread of its own. If one throws, `study` is stopped, and the first
-/// exception is rethrown once all have ended.
+/// Runs `work` for workers 0 … workers-1, each in a thread of its own. If one throws, or
+/// cannot be started, `study` is stopped, and the first exception is rethrown once all have ended.
 void run_workers(Study& study, std::size_t workers, const std::function<void(std::size_t worker)>& work);
 
 }  // namespace concord::search

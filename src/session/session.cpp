@@ -31,10 +31,12 @@ struct SessionState {
     std::shared_ptr<nn::Module> network;
     VariablesPtr variables;
     std::mutex turn;
-    Specs weights = {};  // known since the first program
-    std::optional<WeightsFile> waiting = {};
+    Specs weights = {};                    // of the programs so far
+    std::optional<WeightsFile> file = {};  // the last one that was loaded
+    Specs unwritten = {};                  // weights that do not have the values of the file yet
 
-    void write(const WeightsFile& file) const;
+    /// Writes those of `names` from a file that has all weights.
+    void write(const WeightsFile& from, const Specs& names) const;
   };
 
   struct Compiled {
@@ -55,9 +57,9 @@ struct SessionState {
   [[nodiscard]] Compiled make(const Specs& inputs, bool is_placed) const;
 };
 
-void SessionState::Shared::write(const WeightsFile& file) const {
-  for (const auto& [name, tensor] : weights::load_reported(file.path, weights, file.options)) {
-    variables->write(name, tensor);
+void SessionState::Shared::write(const WeightsFile& from, const Specs& names) const {
+  for (const auto& [name, tensor] : weights::load_reported(from.path, weights, from.options)) {
+    if (names.contains(name)) variables->write(name, tensor);
   }
 }
 
@@ -79,10 +81,12 @@ SessionState::Compiled SessionState::make(const Specs& inputs, bool is_placed) c
     const bool is_new = names.contains(variable->name) && !shared->variables->contains(variable->name);
     if (is_new) shared->variables->require(variable, variable->name);
   }
-  shared->weights.merge(names);
-  if (shared->waiting) {
-    shared->write(*shared->waiting);
-    shared->waiting.reset();
+  std::erase_if(names, [&](const auto& one) { return shared->weights.contains(one.first); });
+  shared->weights.insert(names.begin(), names.end());
+  shared->unwritten.merge(names);  // other inputs may use further weights of the network
+  if (shared->file && !shared->unwritten.empty()) {
+    shared->write(*shared->file, shared->unwritten);
+    shared->unwritten.clear();
   }
   return {inputs, is_placed, std::move(outputs), std::move(program)};
 }
@@ -180,11 +184,11 @@ void Session::load(const std::filesystem::path& path, const io::LoadOptions& opt
     const SessionState::WeightsFile file{absolute_path(path), options};
     if (shared.weights.empty()) {
       static_cast<void>(weights::File(path));  // what is not there, or is damaged, is said now
-      shared.waiting = file;
     } else {
-      shared.write(file);
-      shared.waiting.reset();  // one that did not fit
+      shared.write(file, shared.weights);
+      shared.unwritten.clear();
     }
+    shared.file = file;
   });
 }
 

@@ -1,11 +1,15 @@
 // Hashes of what is too large to compare.
 #include "concord/train/agreement.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "concord/data/selection.hpp"
+#include "concord/train/trace.hpp"
 
 namespace concord::train {
 namespace {
@@ -42,7 +46,7 @@ std::uint64_t hash_of_weights(const TrainerState& state) {
   return hash.value();
 }
 
-/// Of the columns, and of samples from the beginning, the middle and the end.
+/// Of the columns, and of samples from the beginning, the middle and the end; of a stream the first sample.
 std::uint64_t hash_of_data(const Samples& data, std::uint64_t seed) {
   Hash hash;
   for (const std::vector<ColumnSpec>& columns : {data.feature_specs(), data.label_specs()}) {
@@ -52,7 +56,9 @@ std::uint64_t hash_of_data(const Samples& data, std::uint64_t seed) {
     }
   }
   const auto last = static_cast<std::int32_t>(data.size() - 1);
-  const Dataset rows = data::read_rows(data, std::vector{0, last / 2, last}, seed, 0);
+  std::vector<std::int32_t> looked_at{0};
+  if (!data.is_sequential()) looked_at.insert(looked_at.end(), {last / 2, last});
+  const Dataset rows = data::read_rows(data, looked_at, seed, 0);
   for (const std::vector<Column>& columns : {rows.feature_columns(), rows.label_columns()}) {
     for (const Column& column : columns) hash.add(column.values.bytes());
   }
@@ -63,6 +69,43 @@ std::uint64_t hash_of_split(const TrainerState& state) {
   Hash hash;
   hash.add(state.options.split.by_speed ? "by speed" : "by shares");
   hash.add(std::as_bytes(std::span(state.ranks.shares())));
+  return hash.value();
+}
+
+/// Of a step: network, losses, optimizer and what clips and averages.
+std::uint64_t hash_of_step(const TrainerState& state, const Samples& data, std::int64_t batch) {
+  if (state.is_divided()) return 0;  // each rank has another part
+  const std::int64_t samples = state.ranks.are_split() ? 2 : std::min(batch, data.size());  // parts differ in size
+  Recipe recipe = state.recipe;
+  recipe.minimize.ranks = recipe.minimize.accumulate = 1;
+  recipe.rank = 0;
+  const Traced traced = trace(recipe, {Purpose::train, streamed_source(data), {samples, 1}});
+  Hash hash;
+  for (std::int32_t id = 0; id < traced.graph->size(); ++id) {
+    const Node& node = traced.graph->node(id);
+    if (node.op) {
+      hash.add(node.op->name());
+      hash.add(node.op->attributes());
+    }
+    for (const Value& input : node.inputs) hash.add(fmt::format("{}.{}", input.node_id(), input.output()));
+    for (const TensorSpec& spec : node.outputs) hash.add(spec);
+  }
+  return hash.value();
+}
+
+/// Of what decides how many steps there are, in which order and at which rate.
+std::uint64_t hash_of_fit(const FitOptions& options) {
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {} {}", options.schedule.description(), options.shuffle, options.balance,
+                  static_cast<int>(options.last_batch), options.max_steps, options.mixing.mixup, options.mixing.cutmix,
+                  options.validate ? options.validate->size() : 0);
+  for (const auto& [name, metric] : options.metrics) text += ' ' + name;
+  if (const auto& stopping = options.early_stopping) {
+    text += fmt::format(" {} {} {} {} {} {}", static_cast<int>(stopping->monitor), stopping->metric,
+                        stopping->larger_is_better, stopping->patience, stopping->min_delta, stopping->restore_best);
+  }
+  Hash hash;
+  hash.add(text);
   return hash.value();
 }
 
@@ -80,6 +123,9 @@ void require_equal_ranks(const TrainerState& state, const Samples& data, const F
       {"the steps done", unsigned_of(state.at.step)},
       {"the numbers of samples", unsigned_of(data.size())},
       {"the samples", hash_of_data(data, state.at.seed), true},
+      {"the networks, losses or optimizers, or their settings", hash_of_step(state, data, options.batch), true},
+      {"the precisions", static_cast<std::uint64_t>(state.options.precision)},
+      {"the schedules, validations or other options of the training", hash_of_fit(options), true},
       {"the batches of a pipeline", unsigned_of(state.options.pipeline.micro)},
       {"the divisions of the network", static_cast<std::uint64_t>(state.options.model_parallel.division)},
       {"the splits of batches", hash_of_split(state), true},

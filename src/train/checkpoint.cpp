@@ -42,7 +42,7 @@ void warn_of_other_settings(const io::CheckpointInfo& info, const TrainerOptions
 
 }  // namespace
 
-void save_checkpoint(const TrainerState& state, const std::filesystem::path& path, const io::SaveOptions& options) {
+void save_checkpoint(TrainerState& state, const std::filesystem::path& path, const io::SaveOptions& options) {
   if (state.ranks.rank() != 0 && !state.is_divided()) return;
   const timeline::Span span("checkpoint");
   const Variables& variables = *state.weights.variables();

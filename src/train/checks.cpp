@@ -35,7 +35,6 @@ std::vector<std::optional<std::int32_t>> ignored_labels_of(const Recipe& recipe,
 
 data::LoaderOptions loader_options(const Recipe& recipe, const Samples& data, std::uint64_t seed) {
   data::LoaderOptions options{.threads = 0, .seed = seed};
-  options.bad_samples = data::BadSamples::skip;
   if (data::dataset_of(data) == nullptr) options.ignored = ignored_labels_of(recipe, data);
   return options;
 }

@@ -11,7 +11,7 @@ namespace concord::train {
 
 /// The labels that the loss leaves out, for each column.
 [[nodiscard]] std::vector<std::optional<std::int32_t>> ignored_labels_of(const Recipe& recipe, const Samples& data);
-/// For batches of these samples: what a Loader must know of the training.
+/// For batches of these samples: what a Loader must know of the training. The caller says what becomes of damaged ones.
 [[nodiscard]] data::LoaderOptions loader_options(const Recipe& recipe, const Samples& data, std::uint64_t seed);
 /// Throws as data::check; labels that the loss ignores may be outside the classes. Labels of samples that are not in
 /// memory are checked when they are read.

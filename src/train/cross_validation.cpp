@@ -58,7 +58,8 @@ std::vector<FoldResult> cross_validate(
     Trainer trainer = make(fold);
     FoldResult result;
     result.history = trainer.fit(train, own);
-    result.metrics = trainer.evaluate(held_out, {.metrics = own.metrics});
+    if (options.stop && options.stop() && result.history.end == History::End::stopped) break;
+    result.metrics = trainer.evaluate(held_out, {.metrics = own.metrics, .bad_samples = own.bad_samples});
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (done) done(fold, result, trainer);
     results.push_back(std::move(result));

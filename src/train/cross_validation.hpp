@@ -37,8 +37,9 @@ struct FoldStatistics {
 ///   fold, for example to give it a log of its own.
 /// - `done`, if it is set, is called after each fold.
 ///
-/// A data set in memory is uploaded once for all folds, because a fold is a data::Selection of it. Throws ArgumentError
-/// for fewer than two folds, and what Trainer::fit throws.
+/// Returns the results of the folds whose training came to its end: `FitOptions::stop` leaves out the fold that it
+/// interrupts, and those after it. A data set in memory is uploaded once for all folds, because a fold is a
+/// data::Selection of it. Throws ArgumentError for fewer than two folds, and what Trainer::fit throws.
 [[nodiscard]] std::vector<FoldResult> cross_validate(
     const std::function<Trainer(int fold)>& make, const SharedSamples& samples, const SharedSamples& plain,
     const std::vector<std::vector<std::int32_t>>& folds, const FitOptions& options,

@@ -6,6 +6,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/data/in_memory.hpp"
+#include "concord/data/selection.hpp"
 #include "concord/train/checks.hpp"
 #include "concord/train/evaluation_totals.hpp"
 #include "concord/train/loss_sums.hpp"
@@ -20,12 +21,17 @@ namespace {
 
 constexpr const char* kEvaluateRole = "eval";
 
-/// Runs every batch of an epoch in order.
-EvaluationTotals run_all(TrainerState& state, const Samples& data, const EpochPlan& plan, const ProgramKey& key) {
+/// Runs every batch of an epoch in order. `damaged` gets the rows that another sample took the place of.
+EvaluationTotals run_all(TrainerState& state, const Samples& data, const EpochPlan& plan, const ProgramKey& key,
+                         data::BadSamples bad_samples, std::vector<std::int32_t>& damaged) {
   const auto [full, last] = state.programs.of_epoch(key, plan);
   std::optional<Stream> stream;
   if (!key.source.is_resident()) {
-    stream.emplace(state.device, data, plan, loader_options(state.recipe, data, state.at.seed));
+    data::LoaderOptions loader = loader_options(state.recipe, data, state.at.seed);
+    loader.bad_samples = bad_samples;
+    const bool may_leave_out = !state.is_divided() && !data.is_sequential();  // each stage reads samples by itself
+    if (may_leave_out) loader.left_out = [&damaged](std::int32_t row) { damaged.push_back(row); };
+    stream.emplace(state.device, data, plan, std::move(loader));
     stream->start(rows_from(0, plan.samples), 0);
   } else {
     write_order(*state.weights.variables(), kEvaluateRole, plan, data, rows_from(0, plan.samples));
@@ -104,7 +110,9 @@ void refresh_statistics(TrainerState& state, const Samples& data, std::int64_t b
   if (key.source.is_resident()) {
     write_order(*state.weights.variables(), role, plan, data, std::move(order));
   } else {
-    stream.emplace(state.device, data, plan, loader_options(state.recipe, data, state.at.seed));
+    data::LoaderOptions loader = loader_options(state.recipe, data, state.at.seed);
+    loader.bad_samples = data::BadSamples::skip;
+    stream.emplace(state.device, data, plan, std::move(loader));
     stream->start(std::move(order), 0);
   }
   state.weights.variables()->write(cursor_name(role), Tensor(DType::i32, Shape{1}));
@@ -177,13 +185,9 @@ io::TensorMap predict_values(TrainerState& state, const Samples& data, std::int6
   return outputs;
 }
 
-}  // namespace
-
-Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions& options) {
-  const timeline::Span span("evaluate");
-  check_data(state.recipe, data);
-  CONCORD_CHECK(options.k >= 1, ArgumentError, "evaluate: k must be 1 or more, got {}", options.k);
-  check_metrics(options.metrics);
+/// Evaluates all samples. Where `damaged` gets rows, the result is empty.
+Metrics evaluate_all(TrainerState& state, const Samples& data, const EvaluateOptions& options,
+                     std::vector<std::int32_t>& damaged) {
   const EpochPlan plan = plan_epoch(data.size(), options.batch);
   const std::vector<ColumnSpec> labels = data.label_specs();
   const int k = state.recipe.objective.is_single() ? std::min(options.k, labels[0].classes) : 0;
@@ -194,7 +198,8 @@ Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions
   }
   const ProgramKey key{Purpose::evaluate, state.resident.source_of(data), {}, k, state.weights.are_averaged(),
                        named_metrics};
-  const EvaluationTotals totals = run_all(state, data, plan, key);
+  const EvaluationTotals totals = run_all(state, data, plan, key, options.bad_samples, damaged);
+  if (!damaged.empty()) return {};
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
   metrics.samples = data.size();
@@ -214,16 +219,42 @@ Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions
   return metrics;
 }
 
+}  // namespace
+
+Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions& options) {
+  const timeline::Span span("evaluate");
+  check_data(state.recipe, data);
+  CONCORD_CHECK(options.k >= 1, ArgumentError, "evaluate: k must be 1 or more, got {}", options.k);
+  check_metrics(options.metrics);
+  std::vector<std::int32_t> damaged, rows;
+  Metrics metrics = evaluate_all(state, data, options, damaged);
+  if (!damaged.empty()) rows = rows_from(0, data.size());
+  const SharedSamples borrowed(std::shared_ptr<const Samples>(std::shared_ptr<void>(), &data));
+  while (!damaged.empty()) {  // again where a file is lost meanwhile
+    for (const std::int32_t at : damaged) {
+      std::int32_t& row = rows[static_cast<std::size_t>(at)];
+      if (options.left_out) options.left_out(row);
+      row = -1;
+    }
+    std::erase(rows, -1);
+    damaged.clear();
+    metrics = evaluate_all(state, data::Selection(borrowed, rows), options, damaged);
+  }
+  return metrics;
+}
+
 Metrics evaluate_within_memory(TrainerState& state, const Samples& data, std::int64_t& batch, std::int64_t least,
-                               const NamedMetrics& metrics) {
+                               const EvaluateOptions& options) {
+  EvaluateOptions own = options;
+  own.batch = batch;
   try {
-    return evaluate(state, data, {.batch = batch, .metrics = metrics});
+    return evaluate(state, data, own);
   } catch (const OutOfMemory& error) {
     if (batch == least) throw;
     log(LogLevel::info, fmt::format("evaluation in batches of {} from now on: {}", least, error.what()));
   }
-  batch = least;
-  return evaluate(state, data, {.batch = batch, .metrics = metrics});
+  batch = own.batch = least;
+  return evaluate(state, data, own);
 }
 
 }  // namespace train

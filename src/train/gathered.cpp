@@ -5,6 +5,7 @@
 #include "concord/graph/shard.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/step_variables.hpp"
+#include "concord/train/survivors.hpp"
 
 namespace concord::train {
 namespace {
@@ -73,12 +74,26 @@ io::TensorMap gather_persistent(const TrainerState& state) {
   return all;
 }
 
-void write_on_first_rank(const TrainerState& state, const std::function<void()>& write) {
-  if (!state.is_divided()) {
+namespace {
+
+/// Where each rank has the whole network.
+void write_and_wait(TrainerState& state, const std::function<void()>& write) {
+  for (;;) {
     if (state.ranks.rank() == 0) write();
-    state.ranks.wait();
-    return;
+    try {
+      return state.ranks.wait();
+    } catch (const RankLost& lost) {
+      if (least_ranks(state.options) == 0) return;  // what needs the other ranks says so
+      if (state.is_in_fit) throw;
+      go_on_with_survivors(state, lost, {});
+    }
   }
+}
+
+}  // namespace
+
+void write_on_first_rank(TrainerState& state, const std::function<void()>& write) {
+  if (!state.is_divided()) return write_and_wait(state, write);
   std::string failure;
   try {
     if (state.ranks.rank() == 0) write();

@@ -5,6 +5,7 @@
 #include <exception>
 #include <vector>
 
+#include "concord/collective/gathered.hpp"
 #include "concord/core/check.hpp"
 
 namespace concord::train {
@@ -25,9 +26,7 @@ void on_all_ranks(collective::Group& group, std::string_view what, const std::fu
     own = Outcome::failed;
     error = std::current_exception();
   }
-  std::vector<Outcome> all(static_cast<std::size_t>(ranks));
-  all[static_cast<std::size_t>(rank)] = own;
-  group.all_gather(std::as_writable_bytes(std::span(all)), sizeof(Outcome));
+  const std::vector<Outcome> all = collective::gathered(group, own);
   if (error) std::rethrow_exception(error);
   const auto other = std::ranges::find_if(all, [](Outcome outcome) { return outcome != Outcome::good; });
   if (other == all.end()) return;

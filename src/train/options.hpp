@@ -170,7 +170,7 @@ struct FitOptions {
   Mixing mixing = {};
   /// Threads that read streamed data; 0: 2 for a Dataset, num_threads() for other Samples.
   int loader_threads = 0;
-  /// Of samples that are read from files while the training runs.
+  /// Of samples that are read from files while the training runs; in the validation as EvaluateOptions::bad_samples.
   data::BadSamples bad_samples = data::BadSamples::skip;
   /// The last batch of an epoch. Batch norm cannot train on a batch with one value per channel: use another choice than
   /// keep then.
@@ -182,6 +182,11 @@ struct EvaluateOptions {
   std::int64_t batch = 256;
   int k = 5;  // for the top-k accuracy, at most the number of classes
   NamedMetrics metrics = {};
+  /// Of samples that are read from files. Those that are skipped count in no metric and not in Metrics::samples: where
+  /// there are some, the others are evaluated once more without them. In a network that is divided among devices, the
+  /// next sample takes the place of a skipped one instead, and counts twice.
+  data::BadSamples bad_samples = data::BadSamples::skip;
+  std::function<void(std::int32_t row)> left_out = {};  // told the row of each sample that does not count
 };
 
 }  // namespace concord

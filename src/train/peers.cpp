@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "concord/collective/gathered.hpp"
 #include "concord/collective/shared_files.hpp"
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
@@ -46,9 +47,9 @@ bool connects(PeerMemory& memory, collective::Group& group) {
 /// Whether no two ranks have the same device: kernels of one would wait for kernels of the other, which do not run.
 bool are_different_devices(collective::Group& group, const DeviceInfo& own) {
   using Address = std::array<char, 32>;
-  std::vector<Address> all(static_cast<std::size_t>(group.size()));
-  own.pci_address.copy(all[static_cast<std::size_t>(group.rank())].data(), sizeof(Address) - 1);
-  group.all_gather(std::as_writable_bytes(std::span(all)), sizeof(Address));
+  Address address{};
+  own.pci_address.copy(address.data(), address.size() - 1);
+  std::vector<Address> all = collective::gathered(group, address);
   std::ranges::sort(all);
   return std::ranges::adjacent_find(all) == all.end();
 }

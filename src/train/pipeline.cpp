@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 
+#include "concord/collective/gathered.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/timeline.hpp"
@@ -24,9 +25,7 @@ void append(std::vector<Value>& all, const std::vector<Value>& more) {
 
 const StagePlan& PipelineRank::plan_for(const std::function<Traced()>& traced) {
   if (plan_) return *plan_;
-  std::vector<std::uint64_t> memory(static_cast<std::size_t>(stages()));
-  memory[static_cast<std::size_t>(stage())] = memory_;
-  group_->all_gather(std::as_writable_bytes(std::span(memory)), sizeof(std::uint64_t));
+  const std::vector<std::uint64_t> memory = collective::gathered(*group_, memory_);
   const Traced whole = traced();
   plan_.emplace(*whole.graph, whole.results(), std::vector<std::size_t>(memory.begin(), memory.end()));
   log(LogLevel::info, fmt::format("stage {} of {}; the stages begin at {}", stage(), stages(),

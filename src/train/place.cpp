@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/train/loss_sums.hpp"
 #include "concord/train/source.hpp"
@@ -18,12 +19,10 @@ namespace {
 std::int64_t extra_number(const io::CheckpointInfo& info, const std::string& name, const std::string& file) {
   const auto found = info.extra.find(name);
   CONCORD_CHECK(found != info.extra.end(), FormatError, "{}: the checkpoint has no '{}'", file, name);
-  const std::string& text = found->second;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  CONCORD_CHECK(error == std::errc{} && end == text.data() + text.size() && number >= 0, FormatError,
-                "{}: the checkpoint's '{}' is '{}', not a number", file, name, text);
-  return number;
+  const auto number = number_in_text<std::int64_t>(found->second);
+  CONCORD_CHECK(number && *number >= 0, FormatError, "{}: the checkpoint's '{}' is '{}', not a number", file, name,
+                found->second);
+  return *number;
 }
 
 /// Batches an update; checkpoints that do not say were written without accumulation.

@@ -121,11 +121,7 @@ void Ranks::share(Metrics& metrics, int root) const {
 }
 
 void Ranks::wait() const {
-  if (!are_several() || has_failed_) return;
-  try {
-    group_->barrier();
-  } catch (const RankLost&) {  // what needs the other ranks says so
-  }
+  if (are_several() && !has_failed_) group_->barrier();
 }
 
 Ranks ranks_of(const TrainerOptions& options, std::int64_t accumulate) {

@@ -83,7 +83,7 @@ class Ranks {
   [[nodiscard]] bool any(bool own) const;
   /// The results of rank `root`, so that all ranks decide alike.
   void share(Metrics& metrics, int root = 0) const;
-  /// Waits for all ranks that there still are, unless this one has failed.
+  /// Waits for all ranks, unless this one has failed. Throws RankLost.
   void wait() const;
   /// This rank has failed by itself, and the others do not know it yet: it exchanges nothing more, which would look
   /// like its part of a step.

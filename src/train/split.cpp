@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "concord/collective/gathered.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/data/selection.hpp"
@@ -34,14 +35,6 @@ Program lone_step(const TrainerState& state, const Samples& data, std::int64_t b
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
   write_batch(program, data::read_rows(data, rows, state.at.seed, 0));
   return program;
-}
-
-/// Of all ranks, by rank.
-std::vector<double> of_all(collective::Group& group, double own) {
-  std::vector<double> all(static_cast<std::size_t>(group.size()));
-  all[static_cast<std::size_t>(group.rank())] = own;
-  group.all_gather(std::as_writable_bytes(std::span(all)), sizeof(double));
-  return all;
 }
 
 /// Samples a second of each rank; empty if one of them has no memory for it. All work for the same time: they may share
@@ -70,9 +63,9 @@ std::vector<double> measured_speeds(const TrainerState& state, const Samples& da
     step.reset();
   }
   if (!all_of(group, step.has_value())) return {};
-  const std::vector<double> steps = of_all(group, run(0));
+  const std::vector<double> steps = collective::gathered(group, run(0));
   const double seconds = std::max(kSeconds, kLeastRuns * *std::ranges::max_element(steps));
-  return of_all(group, static_cast<double>(batch) / run(seconds));
+  return collective::gathered(group, static_cast<double>(batch) / run(seconds));
 }
 
 /// Steps of `batch` samples.

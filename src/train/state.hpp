@@ -62,8 +62,10 @@ namespace train {
 [[nodiscard]] io::TensorMap gather_evaluated(const TrainerState& state);
 [[nodiscard]] io::TensorMap gather_persistent(const TrainerState& state);
 
-/// Lets rank 0 write a file. In a divided network, an IoError of rank 0 is one on all ranks, so that all try again.
-void write_on_first_rank(const TrainerState& state, const std::function<void()>& write);
+/// Lets rank 0 write a file, and waits for it. If that rank is lost and others may go on, the first of those writes it;
+/// in a fit RankLost is thrown, which goes on. In a divided network, an IoError of rank 0 is one on all ranks, so that
+/// all try again.
+void write_on_first_rank(TrainerState& state, const std::function<void()>& write);
 /// That a fit runs, for as long as it does.
 class InFit {
  public:
@@ -85,14 +87,16 @@ class InFit {
   TrainerState& state_;
 };
 
-void save_checkpoint(const TrainerState& state, const std::filesystem::path& path, const io::SaveOptions& options = {});
+/// Rank 0 writes, or in a divided network all together.
+void save_checkpoint(TrainerState& state, const std::filesystem::path& path, const io::SaveOptions& options = {});
 /// As Trainer::resume. A file that does not fit changes nothing.
 void resume(TrainerState& state, const std::filesystem::path& path);
 
 [[nodiscard]] Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions& options);
-/// In batches of `batch`, or where there is no memory for those of `least`, to which it then sets `batch`.
+/// In batches of `batch`, not of options.batch, or where there is no memory for those of `least`, to which it then sets
+/// `batch`.
 [[nodiscard]] Metrics evaluate_within_memory(TrainerState& state, const Samples& data, std::int64_t& batch,
-                                             std::int64_t least, const NamedMetrics& metrics);
+                                             std::int64_t least, const EvaluateOptions& options);
 
 }  // namespace train
 }  // namespace concord

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "concord/collective/gathered.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/optim/minimize.hpp"
@@ -15,14 +16,11 @@
 namespace concord::train {
 namespace {
 
-/// Of all ranks, by rank.
-template <class T>
-std::vector<T> gathered(collective::Group& group, const T& own) {
-  std::vector<T> all(static_cast<std::size_t>(group.size()));
-  all[static_cast<std::size_t>(group.rank())] = own;
-  group.all_gather(std::as_writable_bytes(std::span(all)), sizeof(T));
-  return all;
-}
+/// How far a rank is.
+struct Done {
+  std::int64_t step, epoch;
+  friend auto operator<=>(const Done&, const Done&) = default;
+};
 
 void broadcast(collective::Group& group, int root, Place& at) {
   std::array<std::int64_t, 8> numbers{
@@ -45,8 +43,7 @@ void broadcast(collective::Group& group, int root, Place& at) {
 /// Gives all ranks the place and the variables of the one that has done most.
 void adopt_latest(TrainerState& state) {
   collective::Group& group = *state.ranks.group();
-  const std::vector<std::pair<std::int64_t, std::int64_t>> done =
-      gathered(group, std::pair(state.at.step, state.at.epoch));
+  const std::vector<Done> done = collective::gathered(group, Done{state.at.step, state.at.epoch});
   const auto most = std::ranges::max_element(done);
   if (*most == *std::ranges::min_element(done)) return;
   const auto root = static_cast<int>(most - done.begin());
@@ -102,7 +99,7 @@ void go_on_with_survivors(TrainerState& state, const RankLost& lost, const std::
     state.options.group = group;
     state.ranks = Ranks(group, state.at.accumulate);
     try {
-      if (group && !shares.empty()) state.ranks.set_shares(gathered(*group, own_share));
+      if (group && !shares.empty()) state.ranks.set_shares(collective::gathered(*group, own_share));
       if (group) adopt_latest(state);
       are_equal = true;
     } catch (const RankLost&) {  // one more, meanwhile
@@ -111,8 +108,9 @@ void go_on_with_survivors(TrainerState& state, const RankLost& lost, const std::
   state.recipe.rank = state.ranks.rank();
   state.recipe.minimize.ranks = size;
   state.recipe.minimize.accumulate = state.ranks.most_of_update();
+  Variables& variables = *state.weights.variables();
   // Sums without a rank were not finite.
-  state.weights.variables()->write(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
+  if (variables.contains(optim::kOk)) variables.write(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
   if (state.ranks.rank() > 0) return;
   log(LogLevel::warning, fmt::format("{}; the training goes on after step {} with {} of {} devices", lost.what(),
                                      state.at.step, size, before));

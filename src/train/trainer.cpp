@@ -112,8 +112,12 @@ void Trainer::save_checkpoint(const std::filesystem::path& path, const io::SaveO
   with_state("saving a checkpoint", [&](TrainerState& state) {
     CONCORD_CHECK(state.weights.variables()->contains(optim::kStep), ArgumentError,
                   "there is nothing to save in a checkpoint before the first step");
-    train::save_checkpoint(state, path, options);
-    state.ranks.wait();
+    const auto save = [&] { train::save_checkpoint(state, path, options); };
+    if (state.is_divided()) {
+      save();
+    } else {
+      train::write_on_first_rank(state, save);
+    }
   });
 }
 

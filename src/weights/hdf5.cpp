@@ -78,14 +78,12 @@ Hdf5File::~Hdf5File() {
 void Hdf5File::list() {
   struct Found {
     std::map<std::string, io::TensorEntry>& datasets;
-    std::vector<std::string>& others;
     std::string problem;
-  } found{datasets_, others_, {}};
+  } found{datasets_, {}};
   const auto visit = [](void* context, const ConcordHdf5Dataset* dataset) {
-    auto& [datasets, others, problem] = *static_cast<Found*>(context);
-    if (dataset->element == nullptr) {
-      others.emplace_back(dataset->path);
-    } else if (dataset->rank > Shape::kMaxRank) {
+    auto& [datasets, problem] = *static_cast<Found*>(context);
+    if (dataset->element == nullptr) return;
+    if (dataset->rank > Shape::kMaxRank) {
       problem = fmt::format("{} has {} dimensions", printable(dataset->path), dataset->rank);
     } else {
       const std::vector<std::int64_t> dims(dataset->dims, dataset->dims + dataset->rank);

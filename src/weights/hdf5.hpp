@@ -25,8 +25,6 @@ class Hdf5File {
 
   /// By path: "layers/conv2d/vars/0".
   [[nodiscard]] const std::map<std::string, io::TensorEntry>& datasets() const { return datasets_; }
-  /// Those that have no numbers.
-  [[nodiscard]] const std::vector<std::string>& others() const { return others_; }
   [[nodiscard]] std::vector<std::byte> read(const std::string& path) const;
 
  private:
@@ -35,7 +33,6 @@ class Hdf5File {
   const std::string where_;
   void* file_ = nullptr;
   std::map<std::string, io::TensorEntry> datasets_;
-  std::vector<std::string> others_;
 };
 
 }  // namespace concord::weights

@@ -42,6 +42,7 @@ Names variables_of(std::string_view kind, const Json& config) {
     if (is_on(config, "use_bias")) names.emplace_back("bias");
     return names;
   };
+  if (kind == "Normalization") return {"mean", "variance", "count"};  // of the data, not of a batch norm
   if (kind.ends_with("Normalization")) {
     Names names;
     if (is_on(config, "scale")) names.emplace_back("gamma");

@@ -21,8 +21,7 @@ constexpr std::uint64_t kLongestPickles = std::uint64_t{64} << 20;
 
 class LegacyTorchReader : public Reader {
  public:
-  explicit LegacyTorchReader(const std::filesystem::path& path)
-      : path_(path), file_(path, std::ios::binary), where_(path.string()) {
+  explicit LegacyTorchReader(const std::filesystem::path& path) : file_(path, std::ios::binary), where_(path.string()) {
     if (!file_.is_open()) fail_to_open(path);
     format = "PyTorch (before 1.6)";
     file_bytes_ = std::filesystem::file_size(path);
@@ -33,7 +32,6 @@ class LegacyTorchReader : public Reader {
 
   Tensor read_as(const std::string& name, DType type) override {
     const PickledTensor& tensor = windows_.at(name);
-    const Storage& storage = storages_.at(tensor.storage.key);
     const std::size_t width = tensor.element->bytes;
     // Only the part of the storage that the tensor spans.
     PickledTensor part = tensor;
@@ -42,7 +40,7 @@ class LegacyTorchReader : public Reader {
       span += static_cast<std::uint64_t>(std::max<std::int64_t>(tensor.dims[i] - 1, 0) * tensor.strides[i]);
     }
     const std::uint64_t unit = tensor.storage.element == nullptr ? 1 : tensor.storage.element->bytes;
-    const std::uint64_t begin = storage.begin + tensor.storage.first * unit + tensor.offset * width;
+    const std::uint64_t begin = storages_.at(tensor.storage.key) + tensor.storage.first * unit + tensor.offset * width;
     part.storage.first = part.offset = 0;
     std::vector<std::byte> bytes(Shape(tensor.dims).elements() == 0 ? 0 : span * width);
     read_at(begin, bytes, name);
@@ -53,10 +51,6 @@ class LegacyTorchReader : public Reader {
   }
 
  private:
-  struct Storage {
-    std::uint64_t begin = 0, bytes = 0;
-  };
-
   [[noreturn]] void fail(std::uint64_t byte, std::string_view what) const {
     throw FormatError(fmt::format("{}, byte {}: {}", where_, byte, what));
   }
@@ -130,7 +124,7 @@ class LegacyTorchReader : public Reader {
         fail(at, fmt::format("storage {} has {} elements of {} bytes; {} are described, and the file has {} more bytes",
                              printable(key->text), elements, unit, found->second.elements, left));
       }
-      if (!storages_.emplace(key->text, Storage{at + 8, elements * unit}).second) {
+      if (!storages_.emplace(key->text, at + 8).second) {
         fail(keys_at, fmt::format("storage {} is there twice", printable(key->text)));
       }
       at += 8 + elements * unit;
@@ -141,12 +135,11 @@ class LegacyTorchReader : public Reader {
     if (at != file_bytes_) fail(at, fmt::format("{} bytes belong to no storage", file_bytes_ - at));
   }
 
-  const std::filesystem::path path_;
   std::ifstream file_;
   const std::string where_;
   std::uint64_t file_bytes_ = 0;
-  std::string text_;  // of the pickles
-  std::map<std::string_view, Storage> storages_;
+  std::string text_;                                    // of the pickles
+  std::map<std::string_view, std::uint64_t> storages_;  // where the elements begin
   std::map<std::string, PickledTensor> windows_;
 };
 

@@ -75,9 +75,10 @@ class TorchZipReader : public Reader {
     CONCORD_CHECK(found != archive_->entries().end(), FormatError, "{}: the archive has no entry {}", where,
                   printable(entry_of(tensor)));
     const std::uint64_t unit = tensor.storage.element == nullptr ? 1 : tensor.storage.element->bytes;
-    const std::uint64_t needed = (tensor.storage.first + tensor.storage.elements) * unit;
-    CONCORD_CHECK(found->second.bytes >= needed, FormatError, "{}: entry {} has {} bytes; its storage needs {}", where,
-                  printable(found->first), found->second.bytes, needed);
+    const std::uint64_t there = found->second.bytes / unit, first = tensor.storage.first;
+    CONCORD_CHECK(first <= there && tensor.storage.elements <= there - first, FormatError,
+                  "{}: entry {} has {} bytes; its storage needs {} elements of {} bytes from element {} on", where,
+                  printable(found->first), found->second.bytes, tensor.storage.elements, unit, first);
   }
 
   const std::unique_ptr<io::ZipArchive> archive_;

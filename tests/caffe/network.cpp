@@ -21,6 +21,20 @@ std::string load_refusal(const std::string& text) {
 
 const std::string kInput = "input: \"data\"\n";
 
+/// The output of a network for an input of this shape.
+Value traced(const std::string& text, const Shape& shape, Graph& graph) {
+  const TemporaryFolder folder;
+  write_file(folder / "net.prototxt", text);
+  graph.set_training(false);
+  const auto network = caffe::load_network(folder / "net.prototxt");
+  return (*network)(Values{{"data", graph.input("data", {DType::f32, shape})}}).begin()->value;
+}
+
+Shape traced_shape(const std::string& text, const Shape& shape) {
+  Graph graph;
+  return traced(text, shape, graph).shape();
+}
+
 }  // namespace
 
 TEST_CASE("a network of Caffe gives the outputs of the same layers in PyTorch", "[caffe]") {
@@ -72,4 +86,45 @@ TEST_CASE("a damaged prototxt is refused with its byte", "[caffe]") {
   CHECK(message.real("f", 0) == -1.5F);
   CHECK(message.whole("g", 7) == 7);
   CHECK_THAT(message_of<FormatError>([&] { (void)message.whole("f", 0); }), contains("byte 41: f is '-1.5'"));
+}
+
+TEST_CASE("layers of a prototxt follow Caffe's rules for phases and stages", "[caffe]") {
+  const auto with = [](const std::string& rules) {
+    const std::string layer = R"(layer { name: "b" type: "Flatten" bottom: "a" top: "b" )" + rules + " }";
+    return traced_shape(kInput + R"(layer { name: "a" type: "TanH" bottom: "data" top: "a" })" + layer, {2, 3, 4});
+  };
+  const Shape there{2, 12}, left_out{2, 3, 4};
+  CHECK(with("") == there);
+  CHECK(with("include { phase: TEST }") == there);
+  CHECK(with("include { phase: TRAIN } include { phase: TEST }") == there);
+  CHECK(with("include { phase: TRAIN }") == left_out);
+  CHECK(with("exclude { phase: TEST }") == left_out);
+  CHECK(with("include { stage: 'deploy' }") == left_out);
+  CHECK(with("include { not_stage: 'deploy' }") == there);
+  CHECK(with("exclude { stage: 'deploy' }") == there);
+  CHECK(with("include { min_level: 1 }") == left_out);
+}
+
+TEST_CASE("Flatten and Concat of Caffe take their axes, by the old name too", "[caffe]") {
+  const auto shape_with = [](const std::string& layer) { return traced_shape(kInput + layer, {2, 3, 4, 5}); };
+  const std::string flatten = R"(layer { name: "a" type: "Flatten" bottom: "data" top: "a" flatten_param { )";
+  CHECK(shape_with(flatten + "axis: 2 } }") == Shape{2, 3, 20});
+  CHECK(shape_with(flatten + "axis: 0 end_axis: -2 } }") == Shape{24, 5});
+  const std::string concat =
+      R"(layer { name: "a" type: "Concat" bottom: "data" bottom: "data" top: "a" concat_param { )";
+  CHECK(shape_with(concat + "concat_dim: 0 } }") == Shape{4, 3, 4, 5});
+  CHECK(shape_with(concat + "axis: 2 } }") == Shape{2, 3, 8, 5});
+}
+
+TEST_CASE("Caffe's LRN within a channel adds 1, whatever k is", "[caffe]") {
+  const auto formula = [](const std::string& options) {
+    Graph graph;
+    const Value y =
+        traced(kInput + R"(layer { name: "a" type: "LRN" bottom: "data" top: "a" lrn_param { )" + options + " } }",
+               {1, 1, 3, 3}, graph);
+    return y.node().op->attributes();
+  };
+  const std::string within = "local_size: 3 norm_region: WITHIN_CHANNEL";
+  CHECK(formula(within + " k: 2") == formula(within));
+  CHECK(formula("local_size: 3 k: 2") != formula("local_size: 3"));
 }

@@ -182,6 +182,10 @@ TEST_CASE("bench prints one JSON document", "[cli]") {
     CHECK(json[phase]["samples_per_second"] > 0);
     CHECK(json[phase]["trace"].size() >= 2);
   }
+  const Ended first =
+      run_command({"bench", "mlp", "--device", cheap_device(), "--batch", "4", "--first-step", "--json"});
+  REQUIRE(first.code == 0);
+  CHECK(nlohmann::json::parse(first.out)["start_to_first_step_s"] > 0);
 }
 
 TEST_CASE("a memory budget is kept, in any unit, or refused with the least that does", "[cli][recompute]") {

@@ -206,6 +206,12 @@ TEST_CASE("compare and replay refuse what they cannot do", "[cli]") {
     CHECK(ended.out.empty());  // before the training
   }
   refused({"compare", "all", "--devices", cheap_device(), "--html", file}, 2, "need one network");
+  refused(compare_mlp({"--permit", "missing=*"}), 2, "--permit needs --weights");
+  std::string rows = "a,b\n";
+  for (int i = 0; i < 40; ++i) rows += std::to_string(i) + ".5," + std::to_string(3 * i) + ".5\n";
+  write_file(folder / "t.csv", rows);
+  refused(compare_mlp({"--data", "csv:" + (folder / "t.csv").string() + ",target=b", "--save-case", file}), 2,
+          "with which it could not be replayed");
   refused(compare_mlp({"--html", file, "--json", (folder / "." / "file").string()}), 2,
           "--html and --json would both write");
   const Ended nothing = run_command(compare_mlp({"--save-case", file}));

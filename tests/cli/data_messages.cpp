@@ -56,7 +56,7 @@ TEST_CASE("a table says which column it lacks, and weights what they predict", "
                   {"drop=x: the weights were trained with this column"});
   }
   check_refusal(with(network, {csv + ",target=price", "--weights", weights}), 2, {"target=price is none of what"});
-  check_refusal({"evaluate", weights, (folder / "t.csv").string()}, 2, {"is no kind of data", "csv:", "label=COLUMN"});
+  check_refusal(with(network, {(folder / "t.csv").string()}), 2, {"is no kind of data", "csv:", "label=COLUMN"});
 }
 
 TEST_CASE("options for classes need samples with classes", "[cli][own_data]") {

@@ -101,5 +101,13 @@ TEST_CASE("an export refuses what a file does not have", "[cli]") {
                 {"one input and one output", "2 and 2"});
   check_refusal({"export", from, "--classes", "5", "--out", to}, 2, {"classes of a network in a file"});
   check_refusal({"export", (folder / "absent.onnx").string(), "--out", to}, 1, {"absent.onnx"});
+  for (const Arguments& step :
+       {Arguments{"--lr", "0.1"}, Arguments{"--optimizer", "adam"}, Arguments{"--momentum", "0"}}) {
+    check_refusal(with({"export", "lenet", "--out", to}, step), 2, {step[0] + " is for --training"});
+  }
+  check_refusal({"export", "lenet", "--out", to, "--permit", "missing=*"}, 2, {"--permit needs --weights"});
   CHECK_FALSE(std::filesystem::exists(to));
+  const Ended random = run_command({"export", "lenet", "--out", to});
+  CHECK(random.code == 0);
+  CHECK_THAT(random.err, test::contains("the weights are random numbers; --weights FILE"));
 }

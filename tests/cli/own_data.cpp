@@ -189,6 +189,38 @@ TEST_CASE("a damaged picture does not end a training unless asked", "[cli][own_d
   CHECK_THAT(failed.err, test::contains("left/003.pgm"));
 }
 
+TEST_CASE("a damaged picture of a validation or test counts in nothing", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  write_pictures(folder / "data", 0, 8);
+  write_pictures(folder / "held", 8, 3);
+  write_file(folder / "held/left/009.pgm", "P5\n28 28\n255\nshort");
+  const std::string train = "folder:" + (folder / "data").string(), held = (folder / "held").string();
+  const std::string weights = (folder / "w.safetensors").string();
+  const Ended skipped =
+      run_command(train_lenet(train + ",val=" + held + ",test=" + held, {"--epochs", "2", "--json", "--out", weights}));
+  INFO(skipped.err);
+  REQUIRE(skipped.code == 0);
+  const auto report = nlohmann::json::parse(skipped.out);
+  CHECK(report["validation"]["samples"] == 8);
+  CHECK(report["test"]["samples"] == 8);
+  CHECK_THAT(skipped.err, test::contains("left/009.pgm") && test::contains("it is left out"));
+  for (const char* const part : {",val=", ",test="}) {
+    const Ended failed = run_command(train_lenet(train + part + held, {"--epochs", "1", "--bad", "fail"}));
+    CHECK(failed.code == 1);
+    CHECK_THAT(failed.err, test::contains("left/009.pgm"));
+  }
+  const Ended evaluated = run_command(
+      {"evaluate", weights, "folder:" + held, "--split", "train", "--confusion", "--json", "--device", cheap_device()});
+  INFO(evaluated.err);
+  REQUIRE(evaluated.code == 0);
+  const auto metrics = nlohmann::json::parse(evaluated.out);
+  CHECK(metrics["samples"] == 8);
+  int all = 0;
+  for (const int count : metrics["confusion"]) all += count;
+  CHECK(all == 8);
+}
+
 TEST_CASE("a table is trained on, and its encoding is kept with the weights", "[cli][own_data]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;
@@ -255,7 +287,8 @@ TEST_CASE("networks are cross-validated on one upload of the data", "[cli][own_d
 TEST_CASE("a data set that is misspelt is refused with what there is", "[cli][own_data]") {
   if (!command_is_there()) return;
   const Arguments train{"train", "lenet", "--device", cheap_device(), "--data"};
-  check_refusal(with(train, {"foldr:/tmp"}), 2, {"unknown data set 'foldr'", "folder:DIR"});
+  check_refusal(with(train, {"foldr:/tmp"}), 2, {"unknown data set 'foldr'; did you mean folder?", "folder:DIR"});
+  check_refusal(with(train, {"fashion-mnst"}), 2, {"did you mean fashion-mnist?"});
   check_refusal(with(train, {"folder:"}), 2, {"folder: needs the name"});
   check_refusal(with(train, {"folder:/tmp,lst=x"}), 2, {"no option 'lst'", "list"});
   check_refusal(with(train, {"folder:/there/is/none"}), 1, {"/there/is/none"});

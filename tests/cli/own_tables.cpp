@@ -102,6 +102,42 @@ TEST_CASE("each fold of a cross-validation encodes a table by its own rows", "[c
   CHECK(encoding_in(weights(2)).inputs.at(0).mean > 1000);
 }
 
+TEST_CASE("a target of large numbers is learnt and predicted in its own units", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const auto price = [](int rooms, int size) { return 150'000 + 60'000 * rooms + 2'000 * size; };
+  std::string text = "rooms,size,kind,price\n";
+  for (int i = 0; i < 120; ++i) {
+    const int rooms = i % 5, size = i * 7 % 60;
+    text += fmt::format("{},{},{},{}\n", rooms, size, i % 2 == 0 ? "flat" : "house", price(rooms, size));
+  }
+  const std::filesystem::path table = folder / "t.csv", weights = folder / "w.safetensors", onnx = folder / "w.onnx";
+  write_file(table, text);
+  for (const std::string columns : {"target=price", "label=kind,target=price"}) {
+    INFO(columns);
+    const Ended trained = run_command(
+        train_table(fmt::format("csv:{},{}", table.string(), columns),
+                    {"--optimizer", "adam", "--lr", "0.02", "--epochs", "40", "--validate", "none", "--out", weights}));
+    INFO(trained.err);
+    REQUIRE(trained.code == 0);
+    const Ended predicted = run_command({"predict", weights, table, "--json", "--device", cheap_device()});
+    INFO(predicted.out << predicted.err);
+    REQUIRE(predicted.code == 0);
+    const nlohmann::json rows = nlohmann::json::parse(predicted.out);
+    REQUIRE(rows.size() == 120);
+    for (const int i : {0, 33, 119}) {
+      const double found = rows[static_cast<std::size_t>(i)]["predictions"]["price"].get<double>();
+      CHECK(found == Approx(price(i % 5, i * 7 % 60)).margin(25'000));
+    }
+    // The file of another table needs no kind before it, and all rows are evaluated where there are no parts.
+    const Ended evaluated = run_command({"evaluate", weights, table, "--json", "--device", cheap_device()});
+    REQUIRE(evaluated.code == 0);
+    const nlohmann::json metrics = nlohmann::json::parse(evaluated.out);
+    CHECK(metrics["split"] == "all");
+    CHECK(metrics["loss"].get<double>() < 0.8);
+  }
+}
+
 TEST_CASE("options and warnings of tables", "[cli][own_data]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;

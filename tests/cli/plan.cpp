@@ -73,6 +73,11 @@ TEST_CASE("bad input of plan is refused with a sentence", "[cli][plan]") {
   std::ofstream(folder / "empty.json") << R"({"traceEvents":[]})";
   check_refusal(plan((folder / "empty.json").string(), {"--ranks", "4", "--link", link}), 1,
                 {"no training step", "concord train NET --trace"});
+  check_refusal(plan(trace, {"--ranks", "4", "--link", link, "--inside", link}), 2, {"--machine"});
+  for (const Arguments& ignored : {Arguments{"--ranks", "4"}, Arguments{"--trace", trace}, Arguments{"--json"}}) {
+    check_refusal(with({"plan", "--measure", (folder / "link.csv").string()}, ignored), 2,
+                  {ignored[0] + ": --measure only times exchanges"});
+  }
   check_refusal({"plan", "--measure", (folder / "link.csv").string()}, 2, {"--measure needs at least two ranks"});
 }
 

@@ -132,6 +132,12 @@ TEST_CASE("predict says what weights were trained on when it is given something 
   check_refusal({"predict", table, file, "--image", "32"}, 2, {"--image", "was trained on a table"});
   check_refusal({"predict", table, file, "--sheet", (folder / "s.png").string()}, 2, {"--sheet shows pictures"});
 
+  const Ended named =
+      run_command({"predict", table, "csv:" + file, "--count", "3", "--json", "--device", cheap_device()});
+  INFO(named.err);
+  REQUIRE(named.code == 0);
+  CHECK(nlohmann::json::parse(named.out).size() == 3);
+
   const std::string digits = write_digits(folder / "digits", 40, 20), net = (folder / "net.safetensors").string();
   REQUIRE(run_command(train(digits, {"--quiet", "--out", net})).code == 0);
   check_refusal({"predict", net, file}, 2, {"does not say what it was trained on", "t.csv is a table"});

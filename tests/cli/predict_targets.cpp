@@ -58,7 +58,7 @@ TEST_CASE("a network for numbers predicts numbers of new images, as of those of 
   check_refusal(on_device({"evaluate", weights, pictures}), 2, {"the network predicts numbers, and", "has classes"});
 }
 
-TEST_CASE("outputs that are not finite are no prediction", "[cli][own_data]") {
+TEST_CASE("outputs that are not finite are no prediction, and arrays need no labels", "[cli][own_data]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;
   const auto write_arrays = [&](const char* name, float third) {
@@ -81,8 +81,20 @@ TEST_CASE("outputs that are not finite are no prediction", "[cli][own_data]") {
     CHECK(all[i].contains("predicted") == (i != 2));
   }
   CHECK(all[2]["error"] == "the outputs of the network are NaN or infinite");
-  check_refusal(on_device({"predict", weights, (folder / "good.npy").string()}), 2,
-                {"good.npy has arrays, which are given with their labels: --data npy:"});
+
+  // Features alone.
+  const std::string features = (folder / "good.npy").string();
+  const nlohmann::json labelled = predictions_of({"predict", weights, "--data", good, "--count", "6"});
+  for (const Arguments& data : {Arguments{features}, Arguments{"--data", "npy:" + features}}) {
+    const nlohmann::json alone = predictions_of(with({"predict", weights}, data));
+    REQUIRE(alone.size() == 6);
+    for (std::size_t i = 0; i < 6; ++i) {
+      CHECK_FALSE(alone[i].contains("label"));
+      CHECK(alone[i]["predicted"] == labelled[i]["predicted"]);
+    }
+  }
+  check_refusal(on_device({"predict", weights, features, features}), 2, {"one .npy file of features alone"});
+  check_refusal(on_device({"evaluate", weights, "npy:" + features}), 2, {"only predict needs no labels"});
 }
 
 TEST_CASE("a damaged sample of a data set has its error, and the others their classes", "[cli][own_data]") {
@@ -108,6 +120,8 @@ TEST_CASE("a damaged sample of a data set has its error, and the others their cl
       CHECK(after[i]["predicted"] == before[i]["predicted"]);
     }
   }
+  // In batches, damaged or not, the same.
+  CHECK(predictions_of(with(line, {"--batch", "1"}), 1).size() == 6);
   const Ended shown = run_command(on_device(line));
   CHECK_THAT(shown.err, test::contains("1 of 6 samples could not be predicted"));
 }

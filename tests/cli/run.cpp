@@ -85,6 +85,8 @@ TEST_CASE("concord run says what is wrong with its inputs and outputs", "[cli]")
   check_refusal({"run", net, "--input", "x=random:2x3", "--output", "s=y.png"}, 2, {"expected NAME=FILE.npy"});
   check_refusal({"run", "lenet", "--input", in("whole.npy")}, 2, {"lenet takes f32 [1, 1, 28, 28]"});
   check_refusal({"run", "lenet", "--input", "random:1x1x28x28", "--known", "a=b.npy"}, 2, {"--known is for ONNX"});
+  check_refusal({"run", "lenet", "--input", "random:1x1x28x28", "--permit", "missing=*"}, 2,
+                {"--permit needs --weights"});
   check_refusal({"run", "lenett", "--input", "random:1x1x28x28"}, 2, {"did you mean lenet"});
 }
 

@@ -233,6 +233,49 @@ TEST_CASE("another program asks for trials and is told their results", "[cli][se
   check_refusal(search(data, {"--ask-tell", "--space", "lr={1,2}"}), 2, {"another program chooses the settings"});
 }
 
+namespace {
+
+/// A line of shell that gives the command a request and keeps its input open.
+std::string with_open_input(const std::filesystem::path& folder, const std::string& request) {
+  const std::string pipe = (folder / "requests").string();
+  return fmt::format(
+      "mkfifo '{0}' && {{ (printf '%s\\n' '{1}'; exec sleep 50) > '{0}' 2>/dev/null & }} && exec \"$@\" < '{0}'", pipe,
+      request);
+}
+
+}  // namespace
+
+TEST_CASE("a search that is asked ends at a signal while it waits", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 40, 10);
+  const std::string line = with_open_input(folder / ".", R"({"ask": 1, "settings": {"lr": -1}})");
+  Process process("/bin/sh", with({"-c", line, "sh", command_path()}, search(data, {"--ask-tell"})));
+  REQUIRE(process.wait_for_error_text("trial 0 failed"));
+  process.send(SIGINT);
+  const Ended ended = process.finish();
+  CHECK(ended.code == 130);
+  CHECK(contains(ended.out, "\"tell\":1"));
+}
+
+TEST_CASE("a wrong request ends a search on several devices", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 40, 10);
+  const Environment two_devices{{"POCL_DEVICES", "pthread pthread"}};
+  if (!contains(run_command({"devices"}, two_devices).out, "opencl:1")) {
+    WARN("skipped: there are no two devices of PoCL");
+    return;
+  }
+  const Arguments asked{"search",     "mlp:width=8", "--data", data, "--devices", "opencl:0,opencl:1",
+                        "--ask-tell", "--batch",     "10"};
+  Process process("/bin/sh", with({"-c", with_open_input(folder / ".", "nonsense"), "sh", command_path()}, asked),
+                  two_devices);
+  const Ended ended = process.finish();
+  CHECK(ended.code == 1);
+  CHECK(contains(ended.err, "--ask-tell, line 1"));
+}
+
 TEST_CASE("a search that makes no sense is refused before any work", "[cli][search]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;

@@ -1,6 +1,8 @@
 // Trainings by the command that go on when a rank is killed or stopped.
 #include <fmt/format.h>
+#include <signal.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 
@@ -77,6 +79,56 @@ TEST_CASE("a training goes on when a rank is killed or stopped, with the same we
       CHECK((weights_in(out) == weights_in(one)));
     }
   }
+}
+
+TEST_CASE("a rank ends before it joins the others", "[cli][collective]") {
+  if (!command_is_there() || !are_two_devices_there()) return;
+  Environment patient = kTwoDevices;
+  patient["CONCORD_DEADLINE"] = "60";
+  const auto start = [&](int lost, const Arguments& more) {
+    Arguments words = with({"launch", "--devices", "opencl:0,opencl:1"}, more);
+    words = with(words,
+                 {"--", "sh", "-c", fmt::format("[ $RANK = {} ] && exit 3; exec \"$@\"", lost), "sh", command_path()});
+    words = with(words, kTraining);
+    return run_command(with(words, {"--json"}), patient);
+  };
+  for (const int lost : {0, 1}) {
+    INFO("rank " << lost);
+    const auto begin = std::chrono::steady_clock::now();
+    const Ended none = start(lost, {});
+    CHECK(none.code == 1);
+    CHECK_THAT(none.err, contains(fmt::format("rank {} ended before it joined the training", lost)) &&
+                             contains(fmt::format("rank {} (opencl:{}) ended with exit code 3", lost, lost)));
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+    const Ended one = start(lost, {"--min-ranks", "1"});
+    INFO(one.err);
+    CHECK(one.code == 0);
+    CHECK_THAT(one.err, contains("ended with exit code 3; the others go on"));
+    CHECK_THAT(one.out, contains("\"devices\": 1"));
+  }
+}
+
+TEST_CASE("a rank has the variables of its launcher, not those that it was started with", "[cli][collective]") {
+  if (!command_is_there()) return;
+  const Ended ended =
+      run_command({"launch", "--devices", "cpu", "--", "sh", "-c", "env | grep -E '^(RANK|WORLD_SIZE)='"},
+                  {{"RANK", "7"}, {"WORLD_SIZE", "9"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK((ended.out == "RANK=0\nWORLD_SIZE=1\n" || ended.out == "WORLD_SIZE=1\nRANK=0\n"));
+}
+
+TEST_CASE("a launch that was started to ignore SIGHUP goes on, as under nohup", "[cli][collective]") {
+  if (!command_is_there() || cheap_device() != "cpu") return;
+  const Arguments shell{
+      "-c", "trap '' HUP; exec \"$@\"",           "sh", command_path(), "launch", "--devices", "cpu", "--", "sh",
+      "-c", "echo up >&2; sleep 1; echo down >&2"};
+  Process process("/bin/sh", shell);
+  REQUIRE(process.wait_for_error_text("up"));
+  process.send(SIGHUP);
+  const Ended ended = process.finish();
+  CHECK(ended.code == 0);
+  CHECK_THAT(ended.err, contains("down"));
 }
 
 TEST_CASE("train --min-ranks: wrong numbers are refused", "[cli][collective]") {

@@ -1,9 +1,12 @@
 // Options of `concord train`: what it is validated on, begins with and goes on from, and the numbers of schedules,
 // optimizers and losses; words that are misspelt.
+#include <fmt/format.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
+#include "concord/io/npy.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -132,6 +135,49 @@ TEST_CASE("what is misspelt is told with what was meant", "[cli]") {
   check_refusal({"trian"}, 2, {"did you mean train?"});
   check_refusal({"train", "mlp", "--data", "random", "--epoch", "3"}, 2, {"no option --epoch; did you mean --epochs?"});
   check_refusal({"train", "mlp", "--data", "random", "--zzz"}, 2, {"no option --zzz"});
+}
+
+TEST_CASE("options of a training that would be ignored are refused", "[cli]") {
+  if (!command_is_there()) return;
+  const Arguments line{"train", "mlp", "--data", "random"};
+  for (const char* const source : {"test", "none"}) {
+    check_refusal(with(line, {"--validate", source, "--validation-split", "0.4"}), 2,
+                  {"--validation-split is for --validate split"});
+  }
+  check_refusal(with(line, {"--validate", "none", "--validation-seed", "4"}), 2, {"--validation-seed"});
+  check_refusal(with(line, {"--out", "w.pth"}), 2, {"--out w.pth: weights are written as safetensors"});
+}
+
+TEST_CASE("labels of a test part that the network has no output for are refused before the training", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name, std::int32_t last) {
+    std::vector<std::int32_t> labels{0, 1, 2, 0, 1, 2, 0, 1, 2, last};
+    io::write_npy(folder / ("x" + name), Tensor(DType::f32, Shape{10, 1, 28, 28}));
+    io::write_npy(folder / ("y" + name), Tensor::of<std::int32_t>(Shape{10}, labels));
+    return fmt::format("{},{}", (folder / ("x" + name)).string(), (folder / ("y" + name)).string());
+  };
+  const std::string data = fmt::format("npy:{},test={}", write("a.npy", 2), write("b.npy", 5));
+  const std::string out = (folder / "w.safetensors").string();
+  check_refusal(train(data, {"--out", out}), 2, {"the test part of the data: ", "labels up to 5", "3 outputs"});
+  CHECK_FALSE(std::filesystem::exists(out));
+}
+
+TEST_CASE("weights stand behind a network whatever their ending, and data may begin with ~/", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 20, 10), checkpoint = (folder / "w.ckpt").string();
+  REQUIRE(run_command(train(data, {"--max-steps", "1", "--checkpoint", checkpoint})).code == 0);
+  const Arguments evaluate{"evaluate", "mlp", checkpoint};
+  const Ended direct = run_command(with(evaluate, {data, "--device", cheap_device()}));
+  INFO(direct.err);
+  CHECK(direct.code == 0);
+  CHECK_THAT(direct.out, test::contains("10 samples"));
+  const std::string kind = data.substr(0, data.find(':') + 1);
+  const Ended at_home =
+      run_command(with(evaluate, {kind + "~/digits", "--device", cheap_device()}), {{"HOME", (folder / ".").string()}});
+  INFO(at_home.err);
+  CHECK(at_home.out == direct.out);
 }
 
 TEST_CASE("samples beyond the last one are told of", "[cli]") {

@@ -202,7 +202,7 @@ TEST_CASE("a training that loses its numbers ends with 1 and keeps the last good
   CHECK_THAT(evaluated.err, test::contains("the loss is not finite"));
   const Ended unkept = run_command(train(data, {"--lr", "1e30", "--quiet"}));
   CHECK(unkept.code == 1);
-  CHECK_THAT(unkept.err, test::contains("the last good weights are not saved: set --out or --checkpoint\n"));
+  CHECK_THAT(unkept.err, test::contains("the weights are not saved: set --out or --checkpoint\n"));
 }
 
 TEST_CASE("a cache that cannot be written stops nothing", "[cli]") {

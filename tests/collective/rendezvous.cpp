@@ -25,7 +25,7 @@ namespace {
 const auto never = [] { return false; };
 
 /// A port that was free a moment ago.
-std::uint16_t free_port() { return StoreServer(StoreServer::Reach::this_machine, 0).port(); }
+std::uint16_t free_port() { return StoreServer("127.0.0.1", 0).port(); }
 
 collective::Machines local(int count, std::uint16_t port, int fewest = 0) {
   return collective::machines_at("127.0.0.1:" + std::to_string(port), count, fewest);
@@ -97,13 +97,13 @@ TEST_CASE("machines number their ranks without gaps, and learn how the first one
 }
 
 TEST_CASE("a machine with another version, and one too many, are refused", "[collective]") {
-  const StoreServer server(StoreServer::Reach::this_machine, 0);
+  const StoreServer server("127.0.0.1", 0);
   Store store("127.0.0.1", server.port(), std::chrono::seconds(5));
   REQUIRE(store.set("node0", R"({"version": "0.0.1", "host": "old-one", "nodes": 2, "ranks": 1})"));
   CHECK_THROWS_WITH(Rendezvous::meet(local(2, server.port()), 1, never),
                     contains("old-one has version 0.0.1") && contains("all machines need the same"));
   CHECK_THAT(store.get("end"), contains("old-one has version 0.0.1"));  // for the other machine
-  const StoreServer other(StoreServer::Reach::this_machine, 0);
+  const StoreServer other("127.0.0.1", 0);
   Store full("127.0.0.1", other.port(), std::chrono::seconds(5));
   for (const char* name : {"node0", "node1"}) REQUIRE(full.set(name, entry("2")));
   CHECK_THROWS_WITH(Rendezvous::meet(local(2, other.port()), 1, never),
@@ -143,7 +143,7 @@ TEST_CASE("machines that may go on without ranks count those that are left", "[c
 }
 
 TEST_CASE("a launcher that has left before the start does not count", "[collective]") {
-  const StoreServer server(StoreServer::Reach::this_machine, 0);
+  const StoreServer server("127.0.0.1", 0);
   Store store("127.0.0.1", server.port(), std::chrono::seconds(60));
   {  // killed before the others have come
     Store killed("127.0.0.1", server.port(), std::chrono::seconds(5));
@@ -164,7 +164,7 @@ TEST_CASE("a launcher that has left before the start does not count", "[collecti
 
 TEST_CASE("at the deadline of a range, those that have left do not count", "[collective]") {
   const Setting deadline("CONCORD_DEADLINE", "1");
-  const StoreServer server(StoreServer::Reach::this_machine, 0);
+  const StoreServer server("127.0.0.1", 0);
   Store store("127.0.0.1", server.port(), std::chrono::seconds(60));
   REQUIRE(store.set("node0", entry("2:3", R"(, "id": "lost")")));
   REQUIRE(store.set("left-lost", "1"));
@@ -188,7 +188,7 @@ TEST_CASE("a machine that reaches the store late waits for the others as long as
 }
 
 TEST_CASE("machines with other numbers of least ranks are refused", "[collective]") {
-  const StoreServer server(StoreServer::Reach::this_machine, 0);
+  const StoreServer server("127.0.0.1", 0);
   Store store("127.0.0.1", server.port(), std::chrono::seconds(5));
   REQUIRE(
       store.set("node0", fmt::format(R"({{"version": "{}", "host": "b", "machines": "2", "ranks": 1}})", kVersion)));

@@ -123,6 +123,21 @@ TEST_CASE("a bias goes to the product of patches, and both gradients read the sa
   }
 }
 
+TEST_CASE("of two convolutions before one formula, one is computed with it", "[compile]") {
+  const std::vector<Input> inputs{
+      {normal({1, 3, 4, 4}, 1)}, {normal({5, 3, 4, 4}, 2)}, {normal({1, 3, 4, 4}, 3)}, {normal({5, 3, 4, 4}, 4)}};
+  const Build build = [](const std::vector<Value>& x) {
+    return std::vector{conv2d(x[0], x[1], {.stride = {4, 4}}) + conv2d(x[2], x[3], {.stride = {4, 4}})};
+  };
+  for (const DevicePtr& device : devices()) {
+    const std::vector<Tensor> expected = run(device, inputs, build);
+    const std::vector<Tensor> found = run(std::make_shared<PatchingDevice>(device), inputs, build);
+    for (std::size_t i = 0; i < expected[0].values<float>().size(); ++i) {
+      CHECK(found[0].values<float>()[i] == Approx(expected[0].values<float>()[i]).margin(1e-4));
+    }
+  }
+}
+
 TEST_CASE("other convolutions stay what they are", "[compile]") {
   const auto operators = [](Shape src, Shape weights, const Conv2dOptions& options) {
     Graph graph;

@@ -41,6 +41,11 @@ TEST_CASE("bias, residual and relu are fused, other chains are not", "[cpu]") {
   CHECK_FALSE(supported(matmul, operands, scalar::max(kResult, 0.0F) + kFirst, {bias}));
   CHECK_FALSE(supported(matmul, operands, kFirst - kResult, {bias}));
   CHECK_FALSE(supported(matmul, operands, kResult * kResult, {}));
+  // The result once more, which lies where the other steps write.
+  CHECK_FALSE(supported(matmul, operands, kResult * kFirst + kResult, {bias}));
+  CHECK_FALSE(supported(matmul, operands, (kResult + 1.0F) * kResult, {}));
+  CHECK_FALSE(supported(matmul, operands, kResult * 0.5F + kResult, {}));
+  CHECK_FALSE(supported(matmul, {f32({1, 6}), f32({5, 6})}, kResult + kResult * kFirst, {bias}));
   CHECK_FALSE(supported(matmul, operands, scalar::tanh(kResult + kFirst), {bias}));
   CHECK_FALSE(supported(matmul, operands, kResult + kFirst, {f32({4, 1})}));
   CHECK_FALSE(supported(matmul, operands, kResult + kFirst, {{DType::i32, Shape{5}}}));

@@ -127,6 +127,11 @@ TEST_CASE("no sensors, those of another device, or one of several serve no GPU",
   CHECK(hwmon_meter(sensors, kAmd, "somewhere") == nullptr);
   write_chip(folder.path(), "hwmon1", "amdgpu", "0000:05:00.0", "energy1_input", "1");
   CHECK(hwmon_meter(sensors, kAmd, "") == nullptr);
+  // Drivers of AMD tell no domain.
+  write_chip(folder.path(), "hwmon2", "amdgpu", "0001:07:00.0", "energy1_input", "1");
+  CHECK(hwmon_meter(sensors, kAmd, "00000000:07:00.0") != nullptr);
+  write_chip(folder.path(), "hwmon3", "amdgpu", "0002:07:00.0", "energy1_input", "1");
+  CHECK(hwmon_meter(sensors, kAmd, "00000000:07:00.0") == nullptr);
 }
 
 TEST_CASE("where sensors tell the power alone it is summed up over the time", "[energy]") {

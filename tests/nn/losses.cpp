@@ -1,7 +1,9 @@
 // The losses with all their options against recorded PyTorch values and gradients, on every device.
 #include <fmt/format.h>
 
+#include "concord/ops/gradient.hpp"
 #include "goldens.hpp"
+#include "ops/op_test.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -108,6 +110,19 @@ TEST_CASE("losses with every option equal PyTorch's, with their gradients", "[nn
       CHECK(difference(program.read(outputs[2]), expected.at("none")) < 1e-5);
       CHECK(difference(program.read(outputs[3]), expected.at("gradient")) < 1e-5);
     }
+  }
+}
+
+TEST_CASE("a variance below eps has the slope that it would have at eps, as in PyTorch", "[nn]") {
+  const Input mean{Array({2}, {0, 0})}, target{Array({2}, {0.1, 0.5})}, variance{Array({2}, {0.001, 0.25})};
+  for (const DevicePtr& device : devices()) {
+    const std::vector<Tensor> found = run(device, {mean, target, variance}, [](const std::vector<Value>& x) {
+      const loss::GaussianNll nll{.eps = 0.04F, .reduction = loss::Reduction::sum};
+      return gradient(nll(x[0], x[1], x[2]), {x[2]});
+    });
+    const auto slope = [](double v, double d) { return 0.5 * (1 / v - d * d / (v * v)); };
+    CHECK(found[0].values<float>()[0] == Approx(slope(0.04, 0.1)).epsilon(1e-5));
+    CHECK(found[0].values<float>()[1] == Approx(slope(0.25, 0.5)).epsilon(1e-5).margin(1e-5));
   }
 }
 

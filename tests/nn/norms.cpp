@@ -92,6 +92,7 @@ TEST_CASE("normalisation layers say what they expected", "[nn][norms]") {
   CHECK_THAT(error_of(nn::GroupNorm{2, 6}, {2, 5, 3}), contains("6") && contains("[2, 5, 3]"));
   CHECK_THAT(error_of(nn::InstanceNorm2d{3}, {2, 3, 5}), contains("InstanceNorm2d") && contains("[2, 3, 5]"));
   CHECK_THAT(error_of(nn::InstanceNorm2d{3}, {2, 3, 1, 1}), contains("more than one value"));
+  CHECK_THAT(error_of(nn::InstanceNorm2d{3}, {0, 3, 8, 8}), !contains("more than one value"));
   CHECK_THAT(error_of(nn::BatchNorm1d{3}, {2, 3, 5, 5}), contains("BatchNorm1d") && contains("[2, 3, 5, 5]"));
   CHECK_THAT(error_of(nn::BatchNorm3d{3}, {2, 3, 5, 5}), contains("[2, 3, 5, 5]"));
   CHECK_THAT(error_of(nn::BatchNorm1d{3, {.track_running_stats = false}}, {1, 3}, false),

@@ -278,3 +278,32 @@ TEST_CASE("half and double weights of an ONNX file are read as f32", "[onnx]") {
   CHECK(net.outputs()[0].type == ElementType::f16);
   CHECK(values_of(run(net, {{"x", floats({4}, {1, 1, 1, 1})}}).at("y")) == std::vector<float>{1, -2, 0x1p-24F, 65504});
 }
+
+TEST_CASE("long chains of numbers that follow from a parameter are traced", "[onnx]") {
+  constexpr int kNodes = 20'000;
+  onnx::Model model = empty_model();
+  model.graph.initializers = {float_proto("w", {1}, {0.5F})};
+  std::string last = "w";
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string next = "t" + std::to_string(i);
+    model.graph.nodes.push_back(node("Neg", {last}, {next}));
+    last = next;
+  }
+  model.graph.nodes.push_back(node("Add", {"x", last}, {"y"}));
+  model.graph.inputs = {declared("x", ElementType::f32, {1})};
+  model.graph.outputs = {declared("y", ElementType::f32, {1})};
+  onnx::Network network = loaded(model);
+  Graph graph;
+  CHECK(network(graph.input("x", {DType::f32, {1}})).shape() == Shape{1});
+  CHECK(graph.find("w"));
+}
+
+TEST_CASE("a node that passes a parameter on passes its gradient on", "[onnx]") {
+  onnx::Model model = empty_model();
+  model.graph.initializers = {float_proto("w", {1}, {0.5F})};
+  model.graph.nodes = {node("ReduceSum", {"w"}, {"s"}, {attribute("noop_with_empty_axes", std::int64_t{1})}),
+                       node("Mul", {"x", "s"}, {"y"})};
+  model.graph.inputs = {declared("x", ElementType::f32, {1})};
+  model.graph.outputs = {declared("y", ElementType::f32, {1})};
+  CHECK(values_of(run(loaded(model), {{"x", floats({1}, {4})}}).at("y")) == std::vector<float>{2});
+}

@@ -152,6 +152,8 @@ TEST_CASE("an ONNX tensor whose data does not fit its shape is refused", "[onnx]
   SECTION("a length bomb") {
     model.graph.initializers[0].dims = {std::int64_t{1} << 40, 1 << 20};
     CHECK(contains(refusal(serialise(model)), "too large"));
+    model.graph.initializers[0] = {"w", {std::int64_t{1} << 58}, ElementType::i64, {}, {}};  // 2^64 bits
+    CHECK(contains(refusal(serialise(model)), "too large"));
     model.graph.initializers[0].dims = {std::int64_t{1} << 50};
     CHECK(contains(refusal(serialise(model)), "its shape and type need"));
   }
@@ -218,4 +220,16 @@ TEST_CASE("external data is read from the folder of the model, and from nowhere 
   CHECK(contains(with_location("net.data"), "which has 1999"));
   CHECK(contains(refusal(bytes), "a model in memory has no folder"));
   CHECK_THROWS_AS(write_model(path, model, {.external_data = "../net.data"}), ArgumentError);
+}
+
+TEST_CASE("an ONNX model that cannot be written leaves the data of the one before", "[onnx]") {
+  const TemporaryFolder folder;
+  Model model = full_model();
+  write_model(folder / "net.onnx", model, {.external_data = "net.data", .external_from = 1});
+  const std::string before = content_of(folder / "net.data");
+  model.graph.initializers[0] = tensor_proto("w", {1}, {7});
+  std::filesystem::remove(folder / "net.onnx");
+  std::filesystem::create_directory(folder / "net.onnx");
+  CHECK_THROWS_AS(write_model(folder / "net.onnx", model, {.external_data = "net.data", .external_from = 1}), IoError);
+  CHECK(content_of(folder / "net.data") == before);
 }

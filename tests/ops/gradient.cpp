@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "concord/ops/pointwise.hpp"
+#include "files.hpp"
 #include "ops/op_test.hpp"
 
 namespace concord::test {
@@ -133,6 +134,17 @@ TEST_CASE("names are as before after a gradient that cannot be", "[ops][gradient
   const Value seen = attention(x, x, x, {.mask = last});
   CHECK_THROWS_AS(gradient(sum(seen), std::vector{last}), NotSupported);
   CHECK(relu(x).name() == "relu");
+}
+
+TEST_CASE("a value that another one's function computes along has no gradient of its own", "[ops][gradient]") {
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, {4}}), gate = sigmoid(x), y = x * gate;
+  const std::string why = message_of<NotSupported>([&] { static_cast<void>(gradient(sum(y), {gate})); });
+  CHECK_THAT(why, contains("'silu' computes 'sigmoid'") && contains("argument 'x'"));
+  CHECK_NOTHROW(gradient(sum(y), {x}));
+  CHECK_NOTHROW(gradient(sum(gate * 2.0F), {gate}));
+  const Value other = graph.input("other", {DType::f32, {4}}), kept = other * gate;
+  CHECK_NOTHROW(gradient(sum(kept), {gate}));
 }
 
 TEST_CASE("what the loss does not depend on has zero gradient", "[ops][gradient]") {

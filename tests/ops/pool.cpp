@@ -95,6 +95,22 @@ TEST_CASE("avg_pool is the mean, with padding counted or not, or divided by a gi
   for (const auto& [src, options] : kAdaptive) check_average(src, options);
 }
 
+TEST_CASE("with ceil_mode one window may be larger than what there is, as in PyTorch", "[ops][pool]") {
+  const Input small{Array({1, 1, 2, 2}, {1, 2, 3, 6})};
+  for (const DevicePtr& device : devices()) {
+    const std::vector<Tensor> pooled = run(device, {small}, [](const std::vector<Value>& x) {
+      return std::vector{max_pool2d(x[0], {.kernel = {3, 3}, .stride = {2, 2}, .ceil_mode = true}),
+                         avg_pool2d(x[0], {.kernel = {3, 3}, .stride = {2, 2}, .ceil_mode = true})};
+    });
+    CHECK(to_array(pooled[0]).values == std::vector<double>{6});
+    CHECK(to_array(pooled[1]).values == std::vector<double>{3});
+  }
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, {1, 1, 2, 2}});
+  CHECK_THROWS_AS(max_pool2d(x, {.kernel = {3, 3}, .stride = {2, 2}}), ShapeError);
+  CHECK_THROWS_AS(max_pool2d(x, {.kernel = {4, 4}, .stride = {2, 2}, .ceil_mode = true}), ShapeError);
+}
+
 TEST_CASE("adaptive and global pooling", "[ops][pool]") {
   const auto means = [](const Array& x) { return avg_pool_loops(x, AvgPool2dOptions{.kernel = {4, 8}}); };
   const auto largest = [](const Array& x) { return max_pool_loops(x, MaxPool2dOptions{.kernel = {4, 8}}).front(); };

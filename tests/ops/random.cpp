@@ -106,6 +106,24 @@ TEST_CASE("uniform and normal numbers have their moments", "[ops][random]") {
   }
 }
 
+TEST_CASE("the number of a run begins again where fp32 no longer counts", "[ops][random]") {
+  for (const DevicePtr& device : devices()) {
+    Graph graph;
+    const Value numbers = random_uniform(graph, {4});
+    advance_random(graph);
+    const auto variables = std::make_shared<Variables>(device, 1);
+    Program program = compile(graph, std::vector{numbers}, variables);
+    program.run();
+    Tensor state = variables->read(kRandomState);
+    for (const std::int32_t step : {kMostRuns - 2, kMostRuns - 1}) {
+      state.values<std::int32_t>()[2] = step;
+      variables->write(kRandomState, state);
+      program.run();
+      CHECK(variables->read(kRandomState).values<std::int32_t>()[2] == (step + 1) % kMostRuns);
+    }
+  }
+}
+
 TEST_CASE("streams differ by purpose, step and seed, and repeat with them", "[ops][random]") {
   const auto build = [](Graph& graph) { return std::vector{random_uniform(graph, {64}), random_uniform(graph, {64})}; };
   for (const DevicePtr& device : devices()) {

@@ -103,6 +103,16 @@ TEST_CASE("a grid has all combinations, and needs to know how many", "[search]")
   CHECK(contains(combinations_of("a=[1,2000] b=[1,2000]"), "more than 1000000 combinations"));
 }
 
+TEST_CASE("values that rounding makes equal are one value of a grid", "[search]") {
+  const Parameter whole = parameter_of("d=log(1,4,4)");  // 1, 1.59, 2.52, 4
+  CHECK(whole.values == std::vector<std::string>{"1", "2", "3", "4"});
+  const Parameter few = parameter_of("d=log(1,10,8)");  // 1, 1.39, 1.93, …
+  REQUIRE(few.count() == 7);
+  CHECK((few.value(0) == "1" && few.value(1) == "2" && few.value(6) == "10"));
+  CHECK(few.at(0.99999) == "10");
+  CHECK(Space::parse("d=log(1,10,8) a={x,y}").combinations() == 14);
+}
+
 TEST_CASE("draws depend on the seed, the trial and the name only", "[search]") {
   const Space space = Space::parse("lr=log(1e-4,1e-1) batch={32,64}");
   const Space turned = Space::parse("depth=[2,6] batch={32,64} lr=log(1e-4,1e-1)");

@@ -2,9 +2,13 @@
 #include "concord/search/study.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <map>
 #include <thread>
@@ -212,6 +216,63 @@ TEST_CASE("a damaged journal is refused with its line", "[search]") {
   CHECK(contains(refusal(header + "{\"event\":\"dance\",\"trial\":0}\n"), "is not running"));
   CHECK(contains(refusal(header + "{\"event\":\"started\",\"trial\":3,\"rung\":0,\"device\":\"cpu\"}\n"),
                  "does not follow"));
+  const std::size_t settings = text.find("\"settings\":{\"x\":\"");
+  REQUIRE(settings != std::string::npos);
+  std::string changed = text;
+  changed.insert(settings + std::string("\"settings\":{\"x\":\"").size(), "9");
+  CHECK(contains(refusal(changed), "trial 0 has the settings"));
+}
+
+TEST_CASE("a journal without room keeps its whole lines, and takes no others", "[search]") {
+  const TemporaryFolder folder;
+  const auto file = folder / "j";
+  std::string before;
+  {
+    Journal journal(file, kIdentity);
+    journal.append({{"event", "epoch"}, {"trial", 0}});
+    before = content_of(file);
+    rlimit old{};
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit small = old;
+    small.rlim_cur = before.size() + 10;
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    const std::string full = message_of<IoError>([&] { journal.append({{"event", "epoch"}, {"trial", 1}}); });
+    setrlimit(RLIMIT_FSIZE, &old);
+    std::signal(SIGXFSZ, handler);
+    CHECK(contains(full, "cannot be written"));
+    CHECK(contains(message_of<IoError>([&] { journal.append({{"event", "x"}}); }), "takes no line"));
+  }
+  CHECK(content_of(file) == before);
+  CHECK(Journal(file, kIdentity).events().size() == 1);
+}
+
+TEST_CASE("a worker without a thread ends the search and arrives", "[search]") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  WARN("skipped: sanitizers need more memory than the limit of this test");
+#else
+  const pid_t child = ::fork();  // the limit is its own
+  if (child == 0) {
+    constexpr std::size_t kMore = std::size_t{64} << 20U, kWorkers = 1000;  // whose stacks are megabytes each
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit limit{};
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + kMore;
+    setrlimit(RLIMIT_AS, &limit);
+    Study study(scheduler_of(SchedulerKind::random), nullptr);
+    try {
+      search_all(study, kWorkers);
+    } catch (const std::exception&) {
+      ::_exit(study.is_stopped() ? 0 : 2);
+    }
+    ::_exit(3);
+  }
+  REQUIRE(child > 0);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+#endif
 }
 
 TEST_CASE("a hundred empty trials take less than a second with their journal", "[search]") {

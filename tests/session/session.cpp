@@ -2,6 +2,7 @@
 #include <cmath>
 #include <thread>
 
+#include "concord/io/safetensors.hpp"
 #include "core/thrown.hpp"
 #include "files.hpp"
 #include "train/small_training.hpp"
@@ -100,6 +101,24 @@ TEST_CASE("a session takes inputs by name and returns outputs by name", "[sessio
                contains("no value 'a' among b"));
     CHECK_THAT(thrown([&] { static_cast<void>(session.run(NamedTensors{})); }), contains("at least one input"));
     CHECK_THAT(thrown([&] { static_cast<void>(session.run(a)); }), contains("2 outputs"));
+  }
+}
+
+TEST_CASE("further inputs use the weights of the file that was loaded", "[session]") {
+  const TemporaryFolder folder;
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const Tensor a = numbers({2, 6}), b = numbers({2, 3}, 1);
+    Session first{Pair{}, device, {.seed = 1}}, second{Pair{}, device, {.seed = 2}};
+    const NamedTensors expected = first.run({{"a", a}, {"b", b}});
+    io::TensorMap weights;
+    for (const std::string& name : first.variables()->persistent_names()) {
+      weights.emplace(name, first.variables()->read(name));
+    }
+    io::write_safetensors(folder / "pair.safetensors", weights);
+    second.load(folder / "pair.safetensors", {.strict = false});
+    static_cast<void>(second.run(NamedTensors{{"a", a}}));
+    CHECK(std::ranges::equal(second.run({{"a", a}, {"b", b}}).at("sum").bytes(), expected.at("sum").bytes()));
   }
 }
 

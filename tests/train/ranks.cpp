@@ -237,13 +237,15 @@ TEST_CASE("a rank that stops, stops all at the same step", "[train][collective]"
 }
 
 TEST_CASE("ranks that are not started alike are refused on all ranks", "[train][collective]") {
-  const auto errors_of = [](const std::function<void(int rank, TrainerOptions&, FitOptions&, Dataset&)>& change) {
+  using Change = std::function<void(int rank, TrainerOptions&, FitOptions&, Dataset&)>;
+  const auto errors_of = [](const Change& change, double decay = 0) {
     return on_ranks(2, [&](const GroupPtr& group) {
       TrainerOptions options{.seed = 4, .group = group};
       FitOptions fit{.batch = 8};
       Dataset data = small_data(64);
       change(group->rank(), options, fit, data);
-      Trainer trainer = dropout_trainer(Device::open(devices()[0]->info().id), options);
+      Trainer trainer{small_net(), loss::cross_entropy, optim::AdamW{.lr = 0.01, .weight_decay = group->rank() * decay},
+                      Device::open(devices()[0]->info().id), options};
       trainer.fit(data, fit);
     });
   };
@@ -260,4 +262,21 @@ TEST_CASE("ranks that are not started alike are refused on all ranks", "[train][
             "the samples of rank 0 and of rank 1");
   check_all(errors_of([](int, TrainerOptions&, FitOptions& fit, Dataset&) { fit.batch = 50; }),
             "too few for 2 devices");
+  const std::string steps = "the networks, losses or optimizers, or their settings of rank 0 and of rank 1";
+  check_all(errors_of([](int, TrainerOptions&, FitOptions&, Dataset&) {}, 0.01), steps);
+  check_all(errors_of([](int rank, TrainerOptions& options, FitOptions&, Dataset&) { options.clip.norm = rank; }),
+            steps);
+  check_all(errors_of([](int rank, TrainerOptions& options, FitOptions&, Dataset&) {
+              options.precision = rank == 0 ? Precision::fp32 : Precision::bf16;
+            }),
+            "the precisions");
+  const std::string fits = "the schedules, validations or other options of the training";
+  check_all(errors_of([](int rank, TrainerOptions&, FitOptions& fit, Dataset& data) {
+              if (rank == 1) fit.validate = std::make_shared<Dataset>(data);
+            }),
+            fits);
+  check_all(errors_of([](int rank, TrainerOptions&, FitOptions& fit, Dataset&) {
+              if (rank == 1) fit.schedule = optim::schedule::cosine(10);
+            }),
+            fits);
 }

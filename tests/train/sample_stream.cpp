@@ -92,10 +92,23 @@ TEST_CASE("threads may fetch the samples of a stream in any order", "[train][sam
   const data::StreamedSamples samples = streamed(counted(10), 20, 3);
   const std::vector<float> expected = read_stream(samples, rows_to(20), 1);
   std::vector<std::int32_t> rows = rows_to(20);
-  samples.start({1, 0, 0});
+  samples.start({1, 0, 0}, {});
   std::rotate(rows.begin() + 4, rows.begin() + 7, rows.begin() + 12);
   const std::vector<float> read = read_stream(samples, rows, 1);
   for (std::size_t i = 0; i < rows.size(); ++i) CHECK(read[i] == expected[static_cast<std::size_t>(rows[i])]);
+}
+
+TEST_CASE("a stream keeps the samples that are read later, and no others", "[train][samples]") {
+  const auto stream = std::make_shared<SetStream>(counted(30));
+  const data::StreamedSamples samples(stream, {.epoch = 20, .buffer = 3});
+  const std::vector<float> all = read_stream(samples, rows_to(20), 1);
+  const std::vector<std::int32_t> wanted{1, 4, 7, 13};  // as a rank has them
+  samples.start({1, 0, 1}, wanted);
+  const std::int64_t starts = stream->starts;
+  CHECK(read_stream(samples, {13, 4, 1, 7}, 1) == std::vector<float>{all[13], all[4], all[1], all[7]});
+  CHECK(stream->starts == starts);
+  CHECK(read_stream(samples, {5}, 1) == std::vector<float>{all[5]});
+  CHECK(stream->starts == starts + 1);  // it had to read from the beginning
 }
 
 TEST_CASE("a training on a stream has the same bits for any threads, and when it goes on", "[train][samples]") {

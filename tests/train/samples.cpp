@@ -93,6 +93,47 @@ TEST_CASE("a damaged sample is named, and another one takes its place", "[train]
   CHECK_THROWS_AS(trainer.predict(own), FormatError);
 }
 
+TEST_CASE("damaged samples count in no evaluation, or end it", "[train][samples]") {
+  const Dataset data = small_data(20);
+  const OneAtATime own(data, {3, 19});
+  std::vector<std::int32_t> rest;
+  for (std::int32_t row = 0; row < 20; ++row) {
+    if (row != 3 && row != 19) rest.push_back(row);
+  }
+  const DevicePtr device = devices()[0];
+  Trainer trainer = small_trainer(device);
+  trainer.fit(data, {.epochs = 1, .batch = 8});
+  const Metrics expected = trainer.evaluate(data::subset(data, rest), {.batch = 8});
+  WarningsHeard warnings;
+  std::vector<std::int32_t> damaged;
+  const auto note = [&](std::int32_t row) { damaged.push_back(row); };
+  const Metrics metrics = trainer.evaluate(own, {.batch = 8, .left_out = note});
+  CHECK(metrics.samples == 18);
+  CHECK(metrics.loss == Approx(expected.loss));
+  CHECK(metrics.accuracy == expected.accuracy);
+  std::ranges::sort(damaged);
+  CHECK(damaged == std::vector<std::int32_t>{3, 19});
+  CHECK(warnings.one("own: photo 3 is cut off; it is left out"));
+  // The rows are those of what is evaluated.
+  damaged.clear();
+  CHECK(trainer.evaluate(data::Selection(own, {5, 3, 4}), {.left_out = note}).samples == 2);
+  CHECK(damaged == std::vector<std::int32_t>{1});
+  CHECK(data::without_rows(data::Selection(own, {5, 3, 4}), damaged)->size() == 2);
+
+  const auto fail = data::BadSamples::fail;
+  CHECK_THROWS_AS(trainer.evaluate(own, {.batch = 8, .bad_samples = fail}), FormatError);
+  CHECK_THROWS_AS(trainer.fit(data, {.epochs = 1, .batch = 8, .validate = own, .bad_samples = fail}), FormatError);
+}
+
+TEST_CASE("a validation names its damaged samples once", "[train][samples]") {
+  const Dataset data = small_data(20);
+  WarningsHeard warnings;
+  Trainer trainer = small_trainer(devices()[0]);
+  const History history = trainer.fit(data, {.epochs = 3, .batch = 8, .validate = OneAtATime(data, {3, 19})});
+  for (const EpochReport& epoch : history.epochs) CHECK(epoch.validation->samples == 18);
+  CHECK(warnings.all().size() == 2);
+}
+
 TEST_CASE("samples that are all damaged end the epoch", "[train][samples]") {
   std::vector<std::int64_t> all(20);
   std::iota(all.begin(), all.end(), 0);

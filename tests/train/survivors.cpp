@@ -1,5 +1,6 @@
 // Trainings that go on without ranks that are lost. With the ranks as threads; tests/cli/survivors.cpp kills processes.
 #include <atomic>
+#include <filesystem>
 #include <map>
 
 #include "collective/rank_threads.hpp"
@@ -97,7 +98,7 @@ TEST_CASE("the last rank goes on, with the bits of a training that lost none", "
           },
           errors, kOptions, transport);
       const auto left = static_cast<std::size_t>(1 - lost);
-      CHECK(errors[left].empty());
+      CHECK(errors[left] == "");
       CHECK(results[left].steps == expected.steps);
       CHECK(results[left].losses == expected.losses);
       CHECK((results[left].weights == expected.weights));
@@ -115,7 +116,7 @@ TEST_CASE("a rank is lost within an update, or in a validation", "[train][collec
     std::vector<std::string> errors;
     const auto results = on_several(2, run, errors, streamed);
     CHECK_THAT(errors[1], contains("the disk is gone"));
-    CHECK(errors[0].empty());
+    CHECK(errors[0] == "");
     CHECK(results[0].losses == expected.losses);
     CHECK((results[0].weights == expected.weights));
   };
@@ -127,6 +128,63 @@ TEST_CASE("a rank is lost within an update, or in a validation", "[train][collec
     if (rank == 1) own.validate = std::make_shared<EndingSamples>(test, 60);
     return trainer.fit(data, own);
   });
+}
+
+TEST_CASE("a rank is lost before the first step", "[train][collective]") {
+  const Dataset data = small_data(101);
+  const Transport transport = GENERATE(from_range(transports()));
+  const FitOptions fit{.epochs = 2, .batch = 8};
+  const TrainingResult expected = undisturbed(2, data, fit);
+  for (const int reads : {0, 3}) {  // before the ranks compare their data, and while programs are made
+    for (const int lost : {0, 1}) {
+      INFO("rank " << lost << " ends after " << reads << " samples");
+      TrainerOptions streamed = kOptions;
+      streamed.resident_fraction = 0;
+      std::vector<std::string> errors;
+      const auto results = on_several(
+          2,
+          [&](Trainer& trainer, int rank) {
+            return rank == lost ? trainer.fit(EndingSamples(data, reads), fit) : trainer.fit(data, fit);
+          },
+          errors, streamed, transport);
+      const auto left = static_cast<std::size_t>(1 - lost);
+      CHECK_THAT(errors[1 - left], contains("the disk is gone"));
+      CHECK(errors[left] == "");
+      CHECK(results[left].losses == expected.losses);
+      CHECK((results[left].weights == expected.weights));
+    }
+  }
+}
+
+TEST_CASE("if the first rank is lost while it writes a file, the next one writes it", "[train][collective]") {
+  const Dataset data = small_data(101);
+  const Transport transport = GENERATE(from_range(transports()));
+  const TemporaryFolder folder;
+  const std::filesystem::path checkpoint = folder / "checkpoint", weights = folder / "weights.safetensors";
+  std::vector<std::string> errors;
+  on_several(
+      2,
+      [&](Trainer& trainer, int rank) {
+        const History history = trainer.fit(data, {.epochs = 1, .batch = 8});
+        if (rank == 0) throw Error("the first rank ends");
+        trainer.save(weights);
+        return history;
+      },
+      errors, kOptions, transport);
+  CHECK(errors == std::vector<std::string>{"the first rank ends", ""});
+  CHECK(std::filesystem::exists(weights));
+  // In a fit, the last checkpoint.
+  on_several(
+      2,
+      [&](Trainer& trainer, int rank) {
+        return trainer.fit(
+            data,
+            {.epochs = 1, .batch = 8, .checkpoint = rank == 0 ? std::filesystem::path("/dev/full/c") : checkpoint});
+      },
+      errors, kOptions, transport);
+  CHECK_THAT(errors[0], contains("/dev/full/c"));
+  CHECK(errors[1].empty());
+  CHECK(std::filesystem::exists(checkpoint));
 }
 
 TEST_CASE("a rank that fails and then writes its files disturbs no other", "[train][collective]") {

@@ -6,6 +6,7 @@
 #include "concord/weights/file.hpp"
 #include "files.hpp"
 #include "goldens.hpp"
+#include "io/zip_file.hpp"
 #include "weights/model_files.hpp"
 
 using namespace concord;
@@ -145,4 +146,20 @@ TEST_CASE("a tensor outside its storage is refused, and a file's claims cost no 
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   CHECK(usage.ru_maxrss < 4'000'000);  // kilobytes; nothing of this needs a hundredth
+}
+
+TEST_CASE("a part of a storage that no archive has is refused", "[weights]") {
+  const auto number = [](std::uint64_t value) {
+    std::string text = "\x8a\x08";
+    for (int i = 0; i < 8; ++i) text += static_cast<char>(value >> (8 * i) & 0xFF);
+    return text;
+  };
+  constexpr std::uint64_t kCount = 3'000'000, kFirst = (std::uint64_t{1} << 61U) - kCount;  // 2^64 bytes to its end
+  const std::string part = "(" + text_of("0") + number(kFirst) + number(kCount) + "t";
+  const std::string id = "(" + text_of("storage") + "ctorch\nLongStorage\n" + text_of("0") + text_of("cpu") +
+                         number(std::uint64_t{1} << 62U) + part + "tQ";
+  const std::string window = number(0) + number(kCount) + "\x85" + number(1) + "\x85";
+  const std::string object = "}" + text_of("w") + "ctorch._utils\n_rebuild_tensor\n(" + id + window + "tRs";
+  CHECK_THAT(refusal_of(zip_content({{"a/data.pkl", pickled(object)}, {"a/version", "3\n"}, {"a/data/0", "12345678"}})),
+             contains("entry a/data/0 has 8 bytes"));
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "concord/weights/file.hpp"
+#include "concord/weights/keras_config.hpp"
 #include "files.hpp"
 #include "goldens.hpp"
 #include "weights/model_files.hpp"
@@ -111,4 +112,13 @@ TEST_CASE("a whole file is read with what was cast", "[weights]") {
   CHECK(contents.cast == std::vector<std::string>{"bool: BOOL → u8", "float64: F64 → f32", "int16: I16 → i32",
                                                   "int64: I64 → i32", "int8: I8 → i32"});
   CHECK(contents.tensors.at("scalar").values<float>()[0] == 1.5F);
+}
+
+TEST_CASE("Keras's Normalization keeps the names of its numbers, which are those of no batch norm", "[weights]") {
+  const weights::KerasNames names(R"({"config":{"layers":[{"class_name":"Normalization","config":{"name":"norm"}},)"
+                                  R"({"class_name":"BatchNormalization","config":{"name":"batch"}}]}})",
+                                  "config.json");
+  CHECK(names.name_of("layers/normalization/vars/0") == "norm.mean");
+  CHECK(names.name_of("layers/normalization/vars/1") == "norm.variance");
+  CHECK(names.name_of("layers/batch_normalization/vars/0") == "batch.gamma");
 }

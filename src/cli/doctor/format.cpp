@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/command.hpp"
+#include "concord/core/ignored_signals.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"
 
@@ -37,21 +38,6 @@ extern "C" void on_signal(int number) {
     std::raise(number);
   }
 }
-
-struct StoppingSignal {
-  int number;
-  bool was_ignored;  // when the command began, as under nohup: it stays so
-};
-
-StoppingSignal stopping_signal(int number) {
-  struct sigaction now = {};
-  sigaction(number, nullptr, &now);
-  return {number, now.sa_handler == SIG_IGN};
-}
-
-// Before main: drivers have handlers of their own, which they set when they are loaded.
-const StoppingSignal stopping_signals[] = {stopping_signal(SIGINT), stopping_signal(SIGTERM),
-                                           stopping_signal(SIGHUP)};  // the last: a terminal that went away
 
 // Terminal columns of UTF-8 text: bytes that begin a character.
 std::size_t width(const std::string& text) {
@@ -108,8 +94,8 @@ void say_log(LogLevel level, std::string_view text) { say(fmt::format("{}: {}", 
 void log_to_standard_error(bool verbose) { set_log(say_log, verbose ? LogLevel::debug : LogLevel::warning); }
 
 void catch_signals() {
-  for (const StoppingSignal& signal : stopping_signals) {
-    std::signal(signal.number, signal.was_ignored ? SIG_IGN : on_signal);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {  // the last: a terminal that went away
+    std::signal(number, was_ignored_at_start(number) ? SIG_IGN : on_signal);
   }
 }
 

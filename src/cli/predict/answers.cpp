@@ -114,7 +114,7 @@ void refuse_not_finite(const Tensor& outputs, const std::vector<Prediction*>& to
 void add_answers(Trainer& trainer, const DataSource& source, const Samples& all, const Dataset& samples,
                  const PredictArguments& options, const SavedNetwork& saved, const std::vector<Prediction*>& to,
                  Results& results) {
-  results.names = class_names_of(source, all);
+  if (results.names.empty()) results.names = class_names_of(source, all);
   if (const std::vector<LabelOutput> outputs = source.label_outputs(); !outputs.empty()) {
     options.refuse_top("predicts several labels");
     CONCORD_CHECK(options.out.empty(), ArgumentError, "--out is for one label; this network predicts {}",
@@ -124,10 +124,12 @@ void add_answers(Trainer& trainer, const DataSource& source, const Samples& all,
     for (const LabelOutput& output : outputs) refuse_not_finite(values.at(output.name), to);
     return;
   }
-  const std::vector<std::string> targets = targets_of(source, samples);
+  std::vector<std::string> targets = targets_of(source, samples);
   if (!targets.empty()) options.refuse_top("predicts numbers");
-  results.outputs.push_back(outputs_of(trainer, samples, options, saved));
-  const Tensor& outputs = results.outputs.back();
+  const Tensor outputs = outputs_of(trainer, samples, options, saved);
+  if (targets.empty() && saved.trained.has_targets) {  // samples without labels
+    targets = names_of_targets(outputs.elements() / samples.size());
+  }
   if (saved.model->task == models::Task::transcription) {
     add_texts(outputs, samples, source.trained(all).alphabet, to);
   } else if (saved.model->task == models::Task::segmentation) {
@@ -140,6 +142,7 @@ void add_answers(Trainer& trainer, const DataSource& source, const Samples& all,
     add_numbers(outputs, to);
   }
   refuse_not_finite(outputs, to);
+  if (options.keep_outputs(*saved.model)) results.outputs.push_back(outputs);
 }
 
 }  // namespace concord::cli

@@ -16,8 +16,8 @@ void add_numbers(const Tensor& outputs, const std::vector<Prediction*>& to);
 void refuse_not_finite(const Tensor& outputs, const std::vector<Prediction*>& to);
 
 /// Asks the network for `samples`, one for each of `to`, and writes what it says there; also the names of classes or
-/// numbers, and the outputs, into `results`. `all` is the data set of which they are. Throws ArgumentError for options
-/// that are not for such outputs.
+/// numbers, and the outputs where they are kept, into `results`. `all` is the data set of which they are. Throws
+/// ArgumentError for options that are not for such outputs.
 void add_answers(Trainer& trainer, const DataSource& source, const Samples& all, const Dataset& samples,
                  const PredictArguments& options, const SavedNetwork& saved, const std::vector<Prediction*>& to,
                  Results& results);

@@ -2,14 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <limits>
+#include <utility>
 
 #include "concord/cli/counted.hpp"
+#include "concord/cli/data_spec.hpp"
 #include "concord/cli/predict/contact_sheet.hpp"
 #include "concord/cli/predict/pixel_classes.hpp"
 #include "concord/cli/predict/results.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
 #include "concord/io/png.hpp"
 #include "concord/io/safetensors.hpp"
 
@@ -72,11 +76,26 @@ Results results_of(const PredictArguments& options, const SavedNetwork& saved, c
   return saved.trained.table ? predict_tables(options, saved, files) : predict_files(options, saved, files);
 }
 
+/// One file of features is a data set; as of other files, all samples are predicted.
+void take_array(PredictArguments& options) {
+  const std::vector<std::string>& files = options.words;
+  if (!options.data.text.empty() || files.size() != 1 || !lower(files[0]).ends_with(".npy")) return;
+  if (files[0].find(',') != std::string::npos || std::filesystem::is_directory(files[0])) return;
+  options.data.text = "npy:" + std::exchange(options.words, {})[0];
+  if (!options.is_counted()) options.count = std::numeric_limits<std::int32_t>::max();
+  if (options.split_option->count() == 0) options.split = "train";
+}
+
 void run_predict(PredictArguments options) {
   require_writable(options.out);
   require_writable(options.sheet);
   require_different({{"--out", options.out}, {"--sheet", options.sheet}});
   const SavedNetwork saved = take_saved_network(options.words, options.weights, options.permit, "predict");
+  const bool is_data = options.data.text.empty() && options.words.size() == 1 &&
+                       !std::filesystem::exists(options.words[0]) && DataSpec::names_data(options.words[0]);
+  if (is_data) options.data.text = std::exchange(options.words, {})[0];
+  options.data.may_lack_labels = true;
+  take_array(options);
   const std::vector<std::string>& files = options.words;
   CONCORD_CHECK(files.empty() != options.data.text.empty(), ArgumentError,
                 "predict needs files of images, recordings or tables, or --data with a data set, and not both");
@@ -153,7 +172,7 @@ void add_predict(CLI::App& app) {
           "words", options->words,
           "[NETWORK] WEIGHTS [FILE ...]: weights that `concord train` wrote (net.safetensors), behind a network "
           "if they do not name theirs, or an ONNX file with its own; and images or recordings, folders of them, or "
-          "tables (FILE.csv), as the weights need")
+          "tables (FILE.csv) or an array (FILE.npy), as the weights need")
       ->check(file_name());
   command
       ->add_option("--weights", options->weights,

@@ -46,14 +46,6 @@ FileSamples open_recordings(const PredictArguments& options, const SavedNetwork&
           features.class_names};
 }
 
-/// What the network sees of each row; an unset tensor for one that could not be read.
-void add_pictures(const RowsRead& read, std::vector<Tensor>& pictures) {
-  std::int64_t good = 0;
-  for (const std::string& error : read.errors) {
-    pictures.push_back(error.empty() ? picture_in(read.dataset.features, good++, "an image") : Tensor());
-  }
-}
-
 void add_answers_of_files(const Tensor& outputs, const PredictArguments& options, const SavedNetwork& saved,
                           const std::vector<Prediction*>& to, Results& results) {
   if (saved.model->task == models::Task::segmentation) {
@@ -87,17 +79,18 @@ Results predict_files(const PredictArguments& options, const SavedNetwork& saved
       rows.push_back(static_cast<std::int32_t>(row));
     }
     const RowsRead read = read_in_parallel(*samples, rows);
-    if (!options.sheet.empty()) add_pictures(read, results.pictures);
+    if (!options.sheet.empty()) add_pictures(read, "an image", results.pictures);
     std::vector<std::size_t> good;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (read.errors[i].empty()) good.push_back(results.predictions.size());
       results.predictions.push_back({.sample = samples->name_of(rows[i]), .error = read.errors[i]});
     }
     if (good.empty()) continue;
-    results.outputs.push_back(outputs_of(trainer, read.dataset, options, saved));
+    const Tensor outputs = outputs_of(trainer, read.dataset, options, saved);
     std::vector<Prediction*> to;
     for (const std::size_t i : good) to.push_back(&results.predictions[i]);
-    add_answers_of_files(results.outputs.back(), options, saved, to, results);
+    add_answers_of_files(outputs, options, saved, to, results);
+    if (options.keep_outputs(*saved.model)) results.outputs.push_back(outputs);
   }
   return results;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include "concord/cli/counted.hpp"
 #include "concord/cli/data_parts.hpp"
@@ -78,14 +79,20 @@ Results predict_tables(const PredictArguments& options, const SavedNetwork& save
     add_rows(table, first, first + count, tables.size() > 1 ? file + ":" : "", saved.trained.table->labels.size() == 1,
              rows, results);
     if (rows.empty()) continue;
-    const Dataset samples = data::read_rows(table.dataset, rows);
     std::vector<Prediction*> to;
     for (std::size_t i = before; i < results.predictions.size(); ++i) {
       if (results.predictions[i].error.empty()) to.push_back(&results.predictions[i]);
     }
     Trainer trainer =
         trainer_for(options, saved, source.network_for(table.dataset), source.objective_for(table.dataset, {}));
-    add_answers(trainer, source, table.dataset, samples, options, saved, to, results);
+    const auto batch = static_cast<std::size_t>(options.batch);
+    for (std::size_t at = 0; at < rows.size(); at += batch) {
+      const std::size_t some = std::min(batch, rows.size() - at);
+      const std::vector<Prediction*> of_batch(to.begin() + static_cast<std::ptrdiff_t>(at),
+                                              to.begin() + static_cast<std::ptrdiff_t>(at + some));
+      const Dataset samples = data::read_rows(table.dataset, std::span(rows).subspan(at, some));
+      add_answers(trainer, source, table.dataset, samples, options, saved, of_batch, results);
+    }
   }
   return results;
 }

@@ -15,7 +15,11 @@ struct RowsRead {
   std::vector<std::string> errors;  // for each row; empty: it was read
 };
 
-/// Reads samples that have one column of features and no labels.
+/// Reads all columns of these samples. Throws what Samples::read throws, but for FormatError and IoError.
 [[nodiscard]] RowsRead read_in_parallel(const Samples& samples, std::span<const std::int32_t> rows);
+
+/// What the network sees of each row; an unset tensor for one that could not be read. Throws ArgumentError, with the
+/// name of the data, for samples that are no pictures.
+void add_pictures(const RowsRead& read, const std::string& data, std::vector<Tensor>& pictures);
 
 }  // namespace concord::cli

@@ -31,6 +31,10 @@ struct PredictArguments {
                     *format_option = nullptr, *batch_option = nullptr;
 
   [[nodiscard]] bool is_counted() const { return count_option->count() > 0; }
+  /// Whether outputs are needed after the predictions are made: for --out, or as pixels of a sheet.
+  [[nodiscard]] bool keep_outputs(const models::Model& model) const {
+    return !out.empty() || (!sheet.empty() && model.task == models::Task::segmentation);
+  }
   /// Throws ArgumentError for --top with a network that `predicts` something else than a class: "predicts numbers".
   void refuse_top(std::string_view predicts) const;
   /// Throws ArgumentError for options that contradict each other, the network, or that there are files.
@@ -40,7 +44,7 @@ struct PredictArguments {
 struct Results {
   std::vector<Prediction> predictions;
   std::vector<std::string> names;  // of classes or numbers
-  std::vector<Tensor> outputs;     // of those that have been predicted, in batches
+  std::vector<Tensor> outputs;     // of those that have been predicted, in batches, where options need them
   std::vector<Tensor> pictures;    // of each prediction, for a sheet: u8 [C, H, W], unset if it could not be read
   std::string_view unit = "file";
   Scores scores = Scores::logits;  // the outputs of a network for classes

@@ -2,15 +2,22 @@
 #include "concord/cli/search/ask_tell.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
-#include <istream>
+#include <array>
+#include <cerrno>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
 
 namespace concord::cli {
@@ -32,6 +39,46 @@ Request request_of(const std::string& line, std::int64_t number) {
     return request;
   });
 }
+
+/// Lines of a descriptor. While it waits for one it looks whether it is to end.
+class RequestLines {
+ public:
+  explicit RequestLines(int descriptor) : descriptor_(descriptor) {}
+
+  /// The next line; nothing at the end of the input, or once `is_over`.
+  [[nodiscard]] std::optional<std::string> next(const std::function<bool()>& is_over) {
+    while (!is_over()) {
+      if (const std::size_t end = text_.find('\n'); end != std::string::npos) return taken(end, end + 1);
+      if (is_at_end_) return text_.empty() ? std::nullopt : std::optional(taken(text_.size(), text_.size()));
+      read_some();
+    }
+    return std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] std::string taken(std::size_t end, std::size_t next) {
+    std::string line = text_.substr(0, end);
+    text_.erase(0, next);
+    return line;
+  }
+
+  void read_some() {
+    constexpr int kMilliseconds = 100;
+    pollfd input{descriptor_, POLLIN, 0};
+    if (::poll(&input, 1, kMilliseconds) <= 0) return;  // or a signal has come
+    std::array<char, 4096> block{};
+    const ssize_t bytes = ::read(descriptor_, block.data(), block.size());
+    if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    CONCORD_CHECK(bytes >= 0, IoError, "--ask-tell: the input cannot be read: {}",
+                  std::generic_category().message(errno));
+    is_at_end_ = bytes == 0;
+    text_.append(block.data(), static_cast<std::size_t>(bytes));
+  }
+
+  int descriptor_;
+  std::string text_;  // what was read behind the last line
+  bool is_at_end_ = false;
+};
 
 /// Hands out the settings that were asked for last.
 class AskedScheduler final : public search::Scheduler {
@@ -66,24 +113,26 @@ nlohmann::ordered_json answer_of(const nlohmann::json& id, const search::Trial& 
 
 }  // namespace
 
-void ask_tell(std::istream& in, std::ostream& out, TrialTraining& training, const std::vector<DevicePtr>& devices,
+void ask_tell(int in, std::ostream& out, TrialTraining& training, const std::vector<DevicePtr>& devices,
               std::int64_t epochs, SearchMonitor monitor) {
   auto owned = std::make_unique<AskedScheduler>(epochs);
   AskedScheduler& asked = *owned;
   search::Study study(std::move(owned), nullptr);
   std::mutex input, output;
+  RequestLines requests(in);
   std::int64_t lines = 0;
+  const auto is_over = [&] { return stop_requested() || study.is_stopped(); };
   search::run_workers(study, devices.size(), [&](std::size_t worker) {
     while (true) {
       Request request;
       std::optional<search::Job> job;
       {
         const std::lock_guard lock(input);
-        std::string line;
-        if (stop_requested() || !std::getline(in, line)) return;
+        const std::optional<std::string> line = requests.next(is_over);
+        if (!line) return;
         ++lines;
-        if (line.empty()) continue;
-        request = request_of(line, lines);
+        if (line->empty()) continue;
+        request = request_of(*line, lines);
         asked.ask(request.settings);
         job = study.take(devices[worker]->info().id);
       }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -68,6 +69,7 @@ void check_search_options(const SearchArguments& options) {
                 "--patience: asha decides by itself which trials go on");
   CONCORD_CHECK(options.validation.source != "none", ArgumentError,
                 "--validate none: trials are compared by their validation");
+  options.validation.check();
   CONCORD_CHECK(options.recipe.fit.max_steps == 0, ArgumentError,
                 "--max-steps: trials have epochs; use --epochs, and for fewer samples list= or a smaller set");
 }
@@ -188,7 +190,7 @@ void run_ask_tell(SearchArguments& options) {
   const std::vector<DevicePtr> devices = open_devices(options.devices);
   TrialTraining training(options.recipe, options.validation, monitor_of(options), folder, !folder.empty());
   catch_signals();
-  ask_tell(std::cin, std::cout, training, devices, options.recipe.fit.epochs, monitor_of(options));
+  ask_tell(STDIN_FILENO, std::cout, training, devices, options.recipe.fit.epochs, monitor_of(options));
 }
 
 void run_search(SearchArguments& options) {

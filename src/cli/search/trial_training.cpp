@@ -236,7 +236,8 @@ bool TrialTraining::train(Study& study, const Job& job, const DevicePtr& device)
   if (epoch == 0) epoch = history.epochs.empty() ? job.epochs : history.epochs.back().epoch;
   if (history.epochs.empty()) trainer.prepare(*samples);  // the checkpoint was written, but its rung was not
   const std::optional<EpochPoint> known = study.point(job.trial, epoch);
-  measured.at = known ? *known : point_of(epoch, NAN, trainer.evaluate(*data.validation));
+  measured.at =
+      known ? *known : point_of(epoch, NAN, trainer.evaluate(*data.validation, {.bad_samples = fit.bad_samples}));
   measured.score = score_of(measured.at);
   measured.seconds = seconds_from(start);
   study.reach(job, measured, [&] {

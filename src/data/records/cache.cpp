@@ -76,6 +76,7 @@ class CachedRecords final : public Records {
     labels = records_->labels;
     class_names = records_->class_names;
     mask_classes = records_->mask_classes;
+    if (!options_.used) options_.used = std::make_shared<std::atomic<std::uint64_t>>(0);
     if (!options.directory.empty()) file_.emplace(options.directory);
   }
   [[nodiscard]] std::int64_t size() const override { return records_->size(); }
@@ -114,7 +115,7 @@ class CachedRecords final : public Records {
     }();
     const auto bytes = static_cast<std::uint64_t>(info.height * info.width * options_.channels);
     if (bytes == 0) return record;
-    const std::uint64_t offset = used_.fetch_add(bytes);
+    const std::uint64_t offset = options_.used->fetch_add(bytes);
     if (offset + bytes > options_.bytes) {
       stop(fmt::format("holds {} images, its budget is used up", count()));
       return record;
@@ -151,7 +152,6 @@ class CachedRecords final : public Records {
   RecordsPtr records_;
   CacheOptions options_;
   std::optional<CacheFile> file_;
-  mutable std::atomic<std::uint64_t> used_ = 0;
   mutable std::atomic<bool> is_full_ = false;
   mutable std::shared_mutex mutex_;  // guards images_
   mutable std::unordered_map<std::int64_t, CachedImage> images_;

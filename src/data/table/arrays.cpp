@@ -126,6 +126,19 @@ Dataset npy(const std::filesystem::path& features, const std::filesystem::path& 
   });
 }
 
+Dataset npy(const std::filesystem::path& features) {
+  const std::string name = printable(features.string());
+  return with_host_memory(name, [&] {
+    Dataset dataset;
+    dataset.name = features.filename().string();
+    Tensor array = io::read_npy(features);
+    CONCORD_CHECK(array.shape().rank() >= 1 && array.elements() > 0, FormatError,
+                  "{} is {}: it needs a first dimension, of the samples", name, array.spec().str());
+    dataset.features = features_of_array(std::move(array));
+    return dataset;
+  });
+}
+
 Dataset npz(const std::filesystem::path& path, std::string_view x, std::string_view y, std::string_view split,
             std::optional<std::int32_t> ignored) {
   const bool is_test = split == "test";

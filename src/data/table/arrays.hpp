@@ -26,6 +26,9 @@ namespace data {
 [[nodiscard]] Dataset npy(const std::filesystem::path& features, const std::filesystem::path& labels,
                           std::optional<std::int32_t> ignored = {});
 
+/// Features alone, to predict.
+[[nodiscard]] Dataset npy(const std::filesystem::path& features);
+
 /// The same from the arrays `x` and `y` of an .npz file. An empty name means the array of the split "train" or "test":
 /// x_train, train_images, x, X, features, data or arr_0, and y_train, train_labels, y, Y, labels, target or arr_1, the
 /// first of them that the file has; or x_test or test_images, and y_test or test_labels. Keras' mnist.npz is such a

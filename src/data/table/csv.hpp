@@ -94,6 +94,7 @@ struct CsvEncoding {
   struct Label {
     std::string name;
     std::vector<std::string> classes = {};  // empty: a target
+    double mean = 0, deviation = 1;         // of a target, for a network that learns (y − mean)/deviation
     friend bool operator==(const Label&, const Label&) = default;
   };
   std::vector<Input> inputs;
@@ -107,8 +108,8 @@ struct CsvEncoding {
 /// Makes the encoding from the given rows of a table, or from all.
 ///
 /// Every column that is no label is an input. Of numbers the mean and the deviation (of the rows, not an estimate) of
-/// those that are not missing; the deviation of a constant column is 1. A column without any value is left out with a
-/// warning.
+/// those that are not missing, also of targets, which encode_csv leaves as they are; the deviation of a constant column
+/// is 1. A column without any value is left out with a warning.
 ///
 /// A column of `options.labels` has classes if it is of text, or if it has whole numbers of which at most 20 differ, or
 /// at most 1,000 and a tenth of the rows; else it is a target, which is logged. Classes are sorted, numbers by value,

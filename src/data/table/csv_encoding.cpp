@@ -265,6 +265,11 @@ CsvEncoding fit_csv(const CsvTable& table, const CsvOptions& options, std::span<
         log(LogLevel::info, fmt::format("{}: the label '{}' has numbers and no classes, so it is a target", table.name,
                                         printable(name)));
       }
+      CsvInput numbers{name, false};
+      if (label.classes.empty() && fit_numbers(*column, rows, numbers)) {
+        label.mean = numbers.mean;
+        label.deviation = numbers.deviation;
+      }
       encoding.labels.push_back(std::move(label));
     }
   }

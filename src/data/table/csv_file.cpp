@@ -179,7 +179,7 @@ CsvTable CsvFile::read(const CsvOptions& options, std::vector<CsvBadRow>* bad) c
     }
   };
   read_rows();
-  if (columns.restart()) read_rows();
+  while (columns.restart()) read_rows();  // each time fewer columns are of numbers
   table.rows = static_cast<std::int64_t>(table.lines.size());
   CONCORD_CHECK(table.rows > 0 || (bad != nullptr && !bad->empty()), FormatError, "{}: the table has no rows{}", path_,
                 table.skipped.empty() ? "" : fmt::format(" but bad ones: {}", fmt::join(table.skipped, "; ")));

@@ -59,7 +59,11 @@ CsvEncoding::Label csv_label_of(const nlohmann::json& json, const std::string& s
   const auto kind = fields.get<std::string>("kind");
   CONCORD_CHECK(kind == "target" || kind == "classes", FormatError, "{}: the kind \"{}\" is unknown", subject, kind);
   if (kind == "target") {
-    check_csv_members(json, subject, {"name", "kind"});
+    check_csv_members(json, subject, {"name", "kind", "mean", "deviation"});
+    if (!json.contains("deviation")) return label;  // of an earlier file: its network gives the target itself
+    fields.read("mean", label.mean);
+    fields.read("deviation", label.deviation);
+    CONCORD_CHECK(label.deviation > 0, FormatError, "{}: the deviation {} is not positive", subject, label.deviation);
     return label;
   }
   check_csv_members(json, subject, {"name", "kind", "classes"});
@@ -86,7 +90,12 @@ std::string to_json(const CsvEncoding& encoding) {
   }
   for (const CsvEncoding::Label& label : encoding.labels) {
     Json json{{"name", label.name}, {"kind", label.classes.empty() ? "target" : "classes"}};
-    if (!label.classes.empty()) json["classes"] = label.classes;
+    if (label.classes.empty()) {
+      json["mean"] = label.mean;
+      json["deviation"] = label.deviation;
+    } else {
+      json["classes"] = label.classes;
+    }
     labels.push_back(std::move(json));
   }
   return Json{{"format", kCsvFormat}, {"version", kCsvVersion}, {"inputs", inputs}, {"labels", labels}}.dump();

@@ -35,8 +35,16 @@ std::int64_t host_modulo(std::int64_t a, std::int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+// A fraction is cut off; beyond 64 bits it wraps, as products do.
 std::int64_t host_whole_power(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(std::llround(std::pow(static_cast<double>(a), static_cast<double>(b))));
+  CONCORD_CHECK(a != 0 || b >= 0, ArgumentError, "a negative power of the integer 0");
+  if (b < 0 && a != 1 && a != -1) return 0;
+  std::uint64_t power = 1, square = bits_of_whole(a);
+  for (std::uint64_t left = bits_of_whole(b < 0 ? b & 1 : b); left != 0; left >>= 1U) {
+    if ((left & 1U) != 0) power *= square;
+    square *= square;
+  }
+  return wrapped(power);
 }
 
 Scalar remainder_of(const Scalar& a, const Scalar& b) { return a - b * truncated(a / b); }
@@ -69,7 +77,7 @@ void run_binary(Call& call, const BinaryRule& rule) {
   align_second_operand(call);
   const ElementType type = call.type(0);
   const bool floating = is_floating(type);
-  if (!call.on_host()) {
+  if (!call.on_host(pointwise_dims(call, {0, 1}))) {
     const auto formula = [&](const std::vector<Scalar>& x) {
       return floating ? rule.number(x[0], x[1]) : rule.whole(x[0], x[1]);
     };
@@ -80,7 +88,7 @@ void run_binary(Call& call, const BinaryRule& rule) {
   HostTensor result(type, broadcast_dims(a.dims, b.dims));
   const auto from_a = broadcast_places(a.dims, result.dims), from_b = broadcast_places(b.dims, result.dims);
   for (std::size_t i = 0; i < from_a.size(); ++i) {
-    if (floating) {
+    if (floating || b.floating()) {
       result.set(i, rule.host_number(a.number(from_a[i]), b.number(from_b[i])));
     } else {
       result.set(i, rule.host_whole(a.integer(from_a[i]), b.integer(from_b[i])));
@@ -104,20 +112,28 @@ Scalar any_power(const Scalar& a, const Scalar& b) {
   return scalar::select(scalar::less(a, 0.0F) * is_whole, scalar::select(is_odd, -size, size), scalar::power(a, b));
 }
 
+// What a fraction of an integer power leaves. A device's power may be a little off the whole number that it should be.
+Scalar cut_off_power(const Scalar& a) {
+  constexpr float kOff = 0x1p-19F;
+  const Scalar nearest = scalar::rint(a);
+  return scalar::select(scalar::less_equal(scalar::abs(a - nearest), kOff * scalar::abs(a)), nearest, truncated(a));
+}
+
 void power(Call& call) {
   align_second_operand(call);
-  if (call.on_host()) {
+  if (call.on_host(pointwise_dims(call, {0, 1}))) {
     static constexpr BinaryRule kPower{"power", nullptr, nullptr, [](double a, double b) { return std::pow(a, b); },
                                        host_whole_power};
     return run_binary(call, kPower);
   }
   const ElementType type = call.type(0);
-  const auto rounded = [&](const Scalar& x) { return is_floating(type) ? x : scalar::floor(x + 0.5F); };
+  const bool is_whole = !is_floating(type);
+  const auto of_type = [&](const Scalar& x) { return is_whole ? cut_off_power(x) : x; };
   if (call.is_constant_number(1)) {
     // A constant whole exponent becomes products (Expression).
     const double exponent = call.number(1);
     const auto formula = [&](const std::vector<Scalar>& x) {
-      return rounded(scalar::power(x[0], static_cast<float>(exponent)));
+      return of_type(scalar::power(x[0], static_cast<float>(exponent)));
     };
     constexpr double kMost = 8;
     if (exponent == std::floor(exponent) && std::abs(exponent) <= kMost) {
@@ -126,11 +142,12 @@ void power(Call& call) {
     }
     if (exponent == 0.5) {
       return set_pointwise(
-          call, "sqrt", {0, 1}, [](const std::vector<Scalar>& x) { return scalar::sqrt(x[0]); }, type);
+          call, "sqrt", {0, 1},
+          [&](const std::vector<Scalar>& x) { return is_whole ? whole_root(x[0]) : scalar::sqrt(x[0]); }, type);
     }
   }
   set_pointwise(
-      call, "power", {0, 1}, [&](const std::vector<Scalar>& x) { return rounded(any_power(x[0], x[1])); }, type);
+      call, "power", {0, 1}, [&](const std::vector<Scalar>& x) { return of_type(any_power(x[0], x[1])); }, type);
 }
 
 // --- one operand
@@ -188,7 +205,7 @@ void run_variadic(Call& call, const VariadicRule& rule, double factor) {
   CONCORD_CHECK(call.inputs() > 0, FormatError, "it has no input");
   std::vector<std::size_t> all(call.inputs());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  if (call.on_host()) {
+  if (call.on_host(pointwise_dims(call, all))) {
     HostTensor result(call.type(0), pointwise_dims(call, all));
     for (const std::size_t k : all) {
       const auto places = broadcast_places(call.dims(k), result.dims);

@@ -45,7 +45,7 @@ constexpr Relation kXor{"xor", [](const Scalar& a, const Scalar& b) { return sca
 template <const Relation& rule>
 void relation(Call& call) {
   align_second_operand(call);
-  if (!call.on_host()) {
+  if (!call.on_host(pointwise_dims(call, {0, 1}))) {
     return set_pointwise(
         call, rule.label, {0, 1}, [](const std::vector<Scalar>& x) { return rule.formula(x[0], x[1]); },
         ElementType::boolean);
@@ -91,7 +91,7 @@ void is_infinite(Call& call) {
 
 void where_of(Call& call) {
   const ElementType type = call.type(1);
-  if (!call.on_host()) {
+  if (!call.on_host(pointwise_dims(call, {0, 1, 2}))) {
     return set_pointwise(
         call, "where", {0, 1, 2}, [](const std::vector<Scalar>& x) { return scalar::select(x[0], x[1], x[2]); }, type);
   }
@@ -117,6 +117,29 @@ ElementType type_named(const std::string& name) {
   throw FormatError(fmt::format("the type '{}' is unknown", name));
 }
 
+// The bits of an integer type of at most 16; 0 for others.
+int narrow_bits(ElementType type) {
+  if (type == ElementType::u8 || type == ElementType::i8) return 8;
+  return type == ElementType::u16 || type == ElementType::i16 ? 16 : 0;
+}
+
+bool is_signed(ElementType type) { return type != ElementType::u8 && type != ElementType::u16; }
+
+// Whether a conversion keeps the low bits alone.
+bool wraps(ElementType from, ElementType to) {
+  const int bits = narrow_bits(to);
+  if (bits == 0 || from == to || from == ElementType::boolean) return false;
+  if (narrow_bits(from) == 0 || narrow_bits(from) > bits) return true;
+  return narrow_bits(from) == bits || (is_signed(from) && !is_signed(to));
+}
+
+// Exact, since a power of two only scales.
+Scalar wrapped_to(const Scalar& number, ElementType type) {
+  const auto range = static_cast<float>(1 << narrow_bits(type));
+  const Scalar low = number - range * scalar::floor(number * (1 / range));
+  return is_signed(type) ? scalar::select(scalar::less(low, range / 2), low, low - range) : low;
+}
+
 void convert(Call& call, ElementType type) {
   const DType target = dtype_of(type);
   if (call.on_host()) {
@@ -135,6 +158,10 @@ void convert(Call& call, ElementType type) {
   if (type == ElementType::boolean && from != ElementType::boolean) {
     return set_pointwise(
         call, "cast", {0}, [](const std::vector<Scalar>& x) { return truth_of(x[0]); }, type);
+  }
+  if (wraps(from, type)) {
+    return set_pointwise(
+        call, "cast", {0}, [&](const std::vector<Scalar>& x) { return wrapped_to(truncated(x[0]), type); }, type);
   }
   if (call.is_empty(0)) return call.set_empty(0, type, call.dims(0));
   const Value x = call.value(0);

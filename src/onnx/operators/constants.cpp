@@ -1,28 +1,42 @@
 // Operators of ONNX that make numbers of attributes and shapes: Constant, ConstantOfShape, Range, EyeLike.
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "concord/core/check.hpp"
+#include "concord/onnx/constant.hpp"
+#include "concord/onnx/operators/views.hpp"
 #include "concord/onnx/table.hpp"
 
 namespace concord::onnx {
 namespace {
 
 HostTensor sparse_constant(const SparseTensorProto& sparse) {
+  constexpr std::int64_t kMost = 1 << 28;  // elements with the zeros
+  constexpr const char* kOutside = "a sparse constant has a value outside its shape";
   const HostTensor values = host_tensor_of(sparse.values), indices = host_tensor_of(sparse.indices);
+  CONCORD_CHECK(has_at_most(sparse.dims, kMost), ShapeError,
+                "a sparse constant has a negative size or more than {} elements", kMost);
   HostTensor dense(values.type, sparse.dims);
   const Dims strides = strides_of(sparse.dims);
-  const auto rank = static_cast<std::int64_t>(sparse.dims.size());
-  for (std::int64_t i = 0; i < values.elements(); ++i) {
+  const auto rank = static_cast<std::int64_t>(sparse.dims.size()), count = values.elements();
+  const bool is_flat = indices.dims == Dims{count};
+  CONCORD_CHECK(is_flat || indices.dims == (Dims{count, rank}), FormatError,
+                "a sparse constant of {} values and {} dimensions has indices [{}]", count, rank,
+                fmt::join(indices.dims, ", "));
+  for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t place = 0;
-    if (indices.dims.size() == 1) {
+    if (is_flat) {
       place = indices.integer(static_cast<std::size_t>(i));
+      CONCORD_CHECK(place >= 0 && place < dense.elements(), FormatError, "{}", kOutside);
     } else {
-      for (std::int64_t axis = 0; axis < rank; ++axis) {
-        place += indices.integer(static_cast<std::size_t>(i * rank + axis)) * strides[static_cast<std::size_t>(axis)];
+      for (std::size_t axis = 0; axis < dense.dims.size(); ++axis) {
+        const std::int64_t at = indices.integer(static_cast<std::size_t>(i * rank) + axis);
+        CONCORD_CHECK(at >= 0 && at < dense.dims[axis], FormatError, "{}", kOutside);
+        place += at * strides[axis];
       }
     }
-    CONCORD_CHECK(place >= 0 && place < dense.elements(), FormatError,
-                  "a sparse constant has a value outside its shape");
     dense.copy(static_cast<std::size_t>(place), values, static_cast<std::size_t>(i));
   }
   return dense;
@@ -74,6 +88,9 @@ void constant_of_shape(Call& call) {
   for (const std::int64_t dim : dims) {
     CONCORD_CHECK(dim >= 0 && (elements == 0 || dim <= kMost / elements), ShapeError, "a size of {} is too large", dim);
     elements *= dim;
+  }
+  if (!has_at_most(dims, kMostOnHost)) {
+    return call.set(0, expanded(constant_value(call.graph(), fill.reshaped({})), dims), fill.type);
   }
   HostTensor result(fill.type, std::move(dims));
   for (std::size_t i = 0; i < static_cast<std::size_t>(elements); ++i) result.copy(i, fill, 0);

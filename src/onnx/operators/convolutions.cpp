@@ -49,13 +49,13 @@ Windows windows_of(const Call& call, const Dims& kernel) {
   return windows;
 }
 
-namespace {
-
 ops::Spatial spatial_numbers(const Dims& numbers, std::int64_t missing) {
   ops::Spatial all{missing, missing, missing};
   std::copy(numbers.begin(), numbers.end(), all.end() - static_cast<std::ptrdiff_t>(numbers.size()));
   return all;
 }
+
+namespace {
 
 Value with_channel_bias(const Call& call, const Value& y) {
   if (!call.has(2)) return y;
@@ -118,7 +118,6 @@ void conv_transpose_of(Call& call) {
       out = wanted ? (*wanted)[wanted->size() - axes + i] : size * windows.stride[i];
       const std::int64_t total = full.back() + added[i] - out;
       windows.before[i] = automatic == "SAME_UPPER" || total < 0 ? total / 2 : total - total / 2;
-      if (automatic == "NOTSET" && total >= 0) windows.before[i] = total / 2;
     }
     start.push_back(windows.before[i]);
     count.push_back(out);

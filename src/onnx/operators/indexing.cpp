@@ -17,13 +17,21 @@
 
 namespace concord::onnx {
 
+void require_countable(std::int64_t size) {
+  constexpr std::int64_t kMost = 1 << 24;
+  CONCORD_CHECK(size <= kMost, NotSupported, "indices of {} places; they are computed in fp32, which counts to {}",
+                size, kMost);
+}
+
 Value from_start(const Value& indices, std::int64_t size) {
+  require_countable(size);
   const Scalar index = scalar::input(0);
   return pointwise("from_start", {indices},
                    scalar::select(scalar::less(index, 0.0F), index + static_cast<float>(size), index), DType::i32);
 }
 
 Value row_major_places(const Value& indices, const Dims& dims) {
+  require_countable(elements_of(dims));
   const Dims strides = strides_of(dims);
   Dims rows = dims_of(indices);
   rows.pop_back();
@@ -56,7 +64,7 @@ void gather_of(Call& call) {
   result.insert(result.end(), places.begin(), places.end());
   result.insert(result.end(), dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, dims.end());
   if (elements_of(result) == 0) return call.set_empty(0, call.type(0), std::move(result));
-  if (call.on_host()) {
+  if (call.on_host(result)) {
     const Dims strides = strides_of(dims), place_strides = strides_of(places);
     return call.set(0, picked(call.host(0), result, [&](const Dims& position) {
                       std::int64_t from = 0, index = 0;
@@ -115,6 +123,7 @@ void gather_nd(Call& call) {
   std::int64_t batches = 1;
   for (std::size_t i = 0; i < batch; ++i) batches *= dims[i];
   Value rows = row_major_places(call.value(1), indexed);  // the batch, then the rows
+  require_countable(batches * elements_of(indexed));
   if (batches > 1) {
     const Value flat = reshape(rows, {batches, -1});
     const auto plane = static_cast<float>(elements_of(indexed));
@@ -131,6 +140,7 @@ void one_hot_of(Call& call) {
   const std::size_t rank = call.rank(0) + 1;
   const std::size_t axis = axis_of(call.integer("axis", -1), rank);
   CONCORD_CHECK(depth >= 1 && call.dims(2) == Dims{2}, ShapeError, "a depth of {} or values that are not two", depth);
+  require_countable(depth);
   Dims dims = call.dims(0);
   dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), 1);
   const Value indices = reshape(call.value(0), Shape(dims));

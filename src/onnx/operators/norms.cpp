@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "concord/core/check.hpp"
-#include "concord/nn/local_norm.hpp"
 #include "concord/nn/substitution.hpp"
 #include "concord/onnx/operators/pointwise_call.hpp"
 #include "concord/onnx/table.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/normalise.hpp"
+#include "concord/ops/pool.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/row_norm.hpp"
 
@@ -37,18 +37,29 @@ void move_statistics(Call& call, const BatchNormResult& batch, float momentum, d
   call.graph().assign(variance, next[1]);
 }
 
+// One value for each channel is its own mean, and nothing of it is left.
+BatchNormResult norm_of_batch(const Value& x, const Value& scale, const Value& shift, float epsilon) {
+  if (x.shape().elements() != x.shape()[1]) return batch_norm(x, scale, shift, epsilon);
+  const Value mean = reshape(x, scale.shape()), none = full(x.graph(), scale.shape(), 0);
+  return {reshape((reshape(x, scale.shape()) - mean) * scale + shift, x.shape()), mean, none};
+}
+
 void batch_norm_of(Call& call) {
   const float epsilon = call.number("epsilon", 1e-5F), momentum = call.number("momentum", 0.9F);
   CONCORD_CHECK(call.integer("spatial", 1) != 0 || call.rank(0) == 2, NotSupported, "statistics for each position");
+  for (std::size_t i = 3; i < 5; ++i) {
+    if (call.has(i)) call.operand(i)->is_statistic = true;
+  }
   const Value x = call.number_value(0), scale = call.number_value(1), shift = call.number_value(2);
   const std::size_t rank = call.rank(0);
   CONCORD_CHECK(rank >= 2, ShapeError, "x (N, C, …) is needed, got {} dimensions", rank);
-  // From version 14 on the node itself may ask for the statistics of the batch and give the moved ones.
+  // The node itself may ask for the statistics of the batch and give the moved ones: before version 14 by outputs.
+  const bool gives = call.wants(1) || call.wants(2) || call.wants(3) || call.wants(4);
   const bool asks = call.opset() >= 14 ? call.integer("training_mode", 0) != 0
-                                       : call.opset() < 7 && call.integer("is_test", 0) == 0 && call.outputs() > 1;
+                                       : gives && (call.opset() >= 7 || call.integer("is_test", 0) == 0);
   const double count = static_cast<double>(x.shape().elements()) / static_cast<double>(x.shape()[1]);
-  if ((asks || call.graph().training()) && count > 1) {
-    const BatchNormResult result = batch_norm(x, scale, shift, epsilon);
+  if (asks || (call.graph().training() && count > 1)) {
+    const BatchNormResult result = norm_of_batch(x, scale, shift, epsilon);
     call.set(0, result.dst, call.type(0));
     const auto moved = [&](std::size_t running, const Value& now) {
       return pointwise("running_statistics", {call.number_value(running), now},
@@ -123,13 +134,6 @@ void layer_norm_of(Call& call) {
   if (call.wants(2)) call.set(2, reshape(result.rstd, Shape(rows)), ElementType::f32);
 }
 
-void rms_norm_of(Call& call) {
-  const std::size_t axis = axis_of(call.integer("axis", -1), call.rank(0));
-  const Value rows =
-      row_norm_rms(call.number_value(0), static_cast<std::int64_t>(axis), call.number("epsilon", 1e-5F)).dst;
-  call.set(0, rows * call.number_value(1), call.type(0));
-}
-
 // (x − mean)/√(mean of squares − square of mean), by default over all axes but the channels.
 void mean_variance_norm(Call& call) {
   const Value x = call.number_value(0);
@@ -152,11 +156,20 @@ void lp_norm_of(Call& call) {
            call.type(0));
 }
 
+// x/(bias + alpha·mean of squares)^beta, over `size` channels, of which the odd one of an even number comes after.
 void local_response_norm(Call& call) {
-  const nn::LocalResponseNormOptions options{call.number("alpha", 1e-4F), call.number("beta", 0.75F),
-                                             call.number("bias", 1)};
-  nn::LocalResponseNorm norm(call.required_integer("size"), options);
-  call.set(0, norm.forward(call.number_value(0)), call.type(0));
+  const std::int64_t size = call.required_integer("size");
+  CONCORD_CHECK(size >= 1 && call.rank(0) >= 2, ShapeError, "{} channels of a tensor of {} dimensions", size,
+                call.rank(0));
+  const Value x = call.number_value(0);
+  const Value images = reshape(square(x), {call.dims(0)[0], 1, call.dims(0)[1], -1});
+  const Value padded = pad(images, {0, 0, (size - 1) / 2, 0}, {0, 0, size / 2, 0});
+  const Value means = reshape(avg_pool2d(padded, {.kernel = {size, 1}, .stride = {1, 1}}), x.shape());
+  const Scalar base = call.number("bias", 1) + call.number("alpha", 1e-4F) * scalar::input(1);
+  call.set(
+      0,
+      pointwise("local_response_norm", {x, means}, scalar::input(0) * scalar::power(base, -call.number("beta", 0.75F))),
+      call.type(0));
 }
 
 }  // namespace
@@ -166,7 +179,6 @@ void add_norms(Table& table) {
   table.add("InstanceNormalization", {.run = instance_norm_of});
   table.add("GroupNormalization", {.since = 18, .run = group_norm_of});
   table.add("LayerNormalization", {.since = 17, .run = layer_norm_of});
-  table.add("RMSNormalization", {.since = 23, .run = rms_norm_of});
   table.add("MeanVarianceNormalization", {.run = mean_variance_norm});
   table.add("LpNormalization", {.run = lp_norm_of});
   table.add("LRN", {.run = local_response_norm});

@@ -62,4 +62,9 @@ Scalar whole_quotient(const Scalar& a, const Scalar& b) {
   return sign_of(a) * sign_of(b) * scalar::floor((scalar::abs(a) + 0.5F) / scalar::abs(b));
 }
 
+Scalar whole_root(const Scalar& a) {
+  const Scalar nearest = scalar::rint(scalar::sqrt(a));
+  return nearest - scalar::less(a, nearest * nearest);
+}
+
 }  // namespace concord::onnx

@@ -26,6 +26,8 @@ void align_second_operand(Call& call);
 
 /// ⌊|a|/|b|⌋ with the sign of a/b, for whole numbers up to 2^22: exact whatever the rounding of a device's division.
 [[nodiscard]] Scalar whole_quotient(const Scalar& a, const Scalar& b);
+/// ⌊√a⌋ for whole numbers up to 2^22, likewise exact.
+[[nodiscard]] Scalar whole_root(const Scalar& a);
 [[nodiscard]] Scalar sign_of(const Scalar& a);
 [[nodiscard]] Scalar truncated(const Scalar& a);
 [[nodiscard]] inline Scalar logical_not(const Scalar& a) { return scalar::equal(a, 0.0F); }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "concord/core/check.hpp"
+#include "concord/onnx/operators/indexing.hpp"
 #include "concord/onnx/operators/pointwise_call.hpp"
 #include "concord/onnx/operators/views.hpp"
 #include "concord/onnx/operators/windows.hpp"
@@ -13,12 +14,6 @@
 
 namespace concord::onnx {
 namespace {
-
-ops::Spatial pool_numbers(const Dims& numbers, std::int64_t missing) {
-  ops::Spatial all{missing, missing, missing};
-  std::copy(numbers.begin(), numbers.end(), all.end() - static_cast<std::ptrdiff_t>(numbers.size()));
-  return all;
-}
 
 // What ceil_mode needs behind the last pixel, so that the last window is whole. A window begins before the padding.
 Dims ceil_padding(const Call& call, const Windows& windows) {
@@ -36,9 +31,9 @@ Dims ceil_padding(const Call& call, const Windows& windows) {
 
 ops::PoolOptions pool_options(const Windows& windows) {
   return {.rank = windows.axes(),
-          .kernel = pool_numbers(windows.kernel, 1),
-          .stride = pool_numbers(windows.stride, 1),
-          .dilation = pool_numbers(windows.dilation, 1)};
+          .kernel = spatial_numbers(windows.kernel, 1),
+          .stride = spatial_numbers(windows.stride, 1),
+          .dilation = spatial_numbers(windows.dilation, 1)};
 }
 
 // The padding of the operator itself, which is the same at both ends and at most half a window.
@@ -62,7 +57,12 @@ Value padded_image(const Value& x, const Dims& before, const Dims& after, const 
 // The position in the whole tensor of a position in its padded channel. `order` 1 counts columns first.
 Value whole_positions(const Value& indices, const Dims& src, const Dims& padded, const Dims& before,
                       std::int64_t order) {
+  constexpr std::int64_t kMostInPlane = 1 << 22;  // see whole_quotient
   const std::size_t axes = src.size() - 2;
+  const std::int64_t plane = elements_of({padded.begin() + 2, padded.end()});
+  CONCORD_CHECK(plane <= kMostInPlane, NotSupported,
+                "positions in a padded plane of {} pixels; they are exact up to {}", plane, kMostInPlane);
+  require_countable(elements_of(src));
   Scalar rest = scalar::input(0), position = 0.0F;
   float stride = 1;
   std::vector<Scalar> places(axes, 0.0F);
@@ -88,7 +88,7 @@ void max_pool_of(Call& call) {
   Value x = call.number_value(0);
   Dims before(windows.axes(), 0);
   if (is_plain(windows, added)) {
-    options.padding = pool_numbers(windows.before, 0);
+    options.padding = spatial_numbers(windows.before, 0);
   } else {
     // Integers have no −∞.
     const bool floating = is_floating(call.type(0));
@@ -113,7 +113,7 @@ void average_pool_of(Call& call) {
   const bool dilated = std::ranges::any_of(windows.dilation, [](std::int64_t d) { return d != 1; });
   CONCORD_CHECK(!dilated, NotSupported, "an average with a dilation");
   if (is_plain(windows, added)) {
-    options.padding = pool_numbers(windows.before, 0);
+    options.padding = spatial_numbers(windows.before, 0);
     return call.set(0, avg_pool(x, options), call.type(0));
   }
   // Sums, divided by the number of pixels that count.
@@ -165,8 +165,8 @@ void max_unpool_of(Call& call) {
     sizes.push_back((src[i + 2] - 1) * windows.stride[i] + windows.kernel[i] - windows.before[i] - windows.after[i]);
     dims.push_back(sizes.back());
   }
-  float plane = 1;
-  for (const std::int64_t size : sizes) plane *= static_cast<float>(size);
+  require_countable(elements_of(dims));
+  const auto plane = static_cast<float>(elements_of(sizes));
   const auto channel = static_cast<int>(windows.axes()), image = channel + 1;
   const Scalar first = (scalar::coordinate(image) * static_cast<float>(src[1]) + scalar::coordinate(channel)) * plane;
   const Value places = pointwise("positions", {call.value(1)}, scalar::input(0) - first, DType::i32);

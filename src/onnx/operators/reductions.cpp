@@ -1,8 +1,10 @@
 // Reductions of ONNX: sums, means, extremes, products and norms over axes, their arguments, and running sums.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "concord/core/check.hpp"
+#include "concord/onnx/operators/indexing.hpp"
 #include "concord/onnx/operators/pointwise_call.hpp"
 #include "concord/onnx/operators/views.hpp"
 #include "concord/onnx/table.hpp"
@@ -14,12 +16,17 @@
 namespace concord::onnx {
 namespace {
 
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
 struct ReductionRule {
   Value (*reduce)(Value x, Dims axes, bool keep);
+  double empty = 0;  // of no elements; an infinite one stands for the limit of an integer type
   // On the host, for the forms that shapes need; null for others.
   double (*join)(double a, double b) = nullptr;
   bool is_mean = false;
   std::int64_t axes_input_since = 18;
+  // Of integers, where a fraction is cut off; null where `reduce` gives whole numbers.
+  Value (*whole)(Value x, Dims axes, bool keep) = nullptr;
 };
 
 Value log_sum_exp(Value x, Dims axes, bool keep) {
@@ -31,38 +38,95 @@ Value log_sum_exp(Value x, Dims axes, bool keep) {
   return reshape(y, sum(x, axes, false).shape());
 }
 
-constexpr ReductionRule kSumRule{[](Value x, Dims axes, bool keep) { return sum(x, axes, keep); },
+Value log_sum(Value x, Dims axes, bool keep) { return log(sum(x, axes, keep)); }
+
+Value whole_mean(Value x, Dims axes, bool keep) {
+  const Value total = sum(x, axes, keep);
+  const auto count = static_cast<float>(x.shape().elements() / total.shape().elements());
+  return pointwise("whole_mean", {total}, whole_quotient(scalar::input(0), count));
+}
+
+Value whole_norm(Value x, Dims axes, bool keep) {
+  return pointwise("whole_norm", {sum(square(x), axes, keep)}, whole_root(scalar::input(0)));
+}
+
+template <Value (*reduce)(Value x, Dims axes, bool keep)>
+Value cut_off(Value x, Dims axes, bool keep) {
+  return pointwise("truncated", {reduce(x, std::move(axes), keep)}, truncated(scalar::input(0)));
+}
+
+constexpr ReductionRule kSumRule{[](Value x, Dims axes, bool keep) { return sum(x, axes, keep); }, 0,
                                  [](double a, double b) { return a + b; }, false, 13};
 constexpr ReductionRule kMeanRule{[](Value x, Dims axes, bool keep) { return mean(x, axes, keep); },
-                                  [](double a, double b) { return a + b; }, true};
-constexpr ReductionRule kMaxRule{[](Value x, Dims axes, bool keep) { return reduce_max(x, axes, keep); },
+                                  std::numeric_limits<double>::quiet_NaN(),
+                                  [](double a, double b) { return a + b; },
+                                  true,
+                                  18,
+                                  whole_mean};
+constexpr ReductionRule kMaxRule{[](Value x, Dims axes, bool keep) { return reduce_max(x, axes, keep); }, -kInfinite,
                                  [](double a, double b) { return std::max(a, b); }};
-constexpr ReductionRule kMinRule{[](Value x, Dims axes, bool keep) { return reduce_min(x, axes, keep); },
+constexpr ReductionRule kMinRule{[](Value x, Dims axes, bool keep) { return reduce_min(x, axes, keep); }, kInfinite,
                                  [](double a, double b) { return std::min(a, b); }};
-constexpr ReductionRule kProductRule{[](Value x, Dims axes, bool keep) { return prod(x, axes, keep); },
+constexpr ReductionRule kProductRule{[](Value x, Dims axes, bool keep) { return prod(x, axes, keep); }, 1,
                                      [](double a, double b) { return a * b; }};
 constexpr ReductionRule kL1Rule{[](Value x, Dims axes, bool keep) { return sum(abs(x), axes, keep); }};
-constexpr ReductionRule kL2Rule{[](Value x, Dims axes, bool keep) { return norm(x, axes, keep); }};
+constexpr ReductionRule kL2Rule{.reduce = [](Value x, Dims axes, bool keep) { return norm(x, axes, keep); },
+                                .whole = whole_norm};
 constexpr ReductionRule kSumSquareRule{[](Value x, Dims axes, bool keep) { return sum(square(x), axes, keep); }};
-constexpr ReductionRule kLogSumRule{[](Value x, Dims axes, bool keep) { return log(sum(x, axes, keep)); }};
-constexpr ReductionRule kLogSumExpRule{log_sum_exp};
+constexpr ReductionRule kLogSumRule{.reduce = log_sum, .empty = -kInfinite, .whole = cut_off<log_sum>};
+constexpr ReductionRule kLogSumExpRule{.reduce = log_sum_exp, .empty = -kInfinite, .whole = cut_off<log_sum_exp>};
+
+// The least and the greatest number of a type that is not floating.
+std::pair<std::int64_t, std::int64_t> limits_of(ElementType type) {
+  const auto limits = [](auto number) -> std::pair<std::int64_t, std::int64_t> {
+    using Limits = std::numeric_limits<decltype(number)>;
+    return {Limits::min(), Limits::max()};
+  };
+  switch (type) {
+    case ElementType::boolean: return {0, 1};
+    case ElementType::i8: return limits(std::int8_t{});
+    case ElementType::u8: return limits(std::uint8_t{});
+    case ElementType::i16: return limits(std::int16_t{});
+    case ElementType::u16: return limits(std::uint16_t{});
+    case ElementType::i32: return limits(std::int32_t{});
+    case ElementType::u32: return limits(std::uint32_t{});
+    case ElementType::u64: return {0, INT64_MAX};  // numbers beyond are not known
+    default: return limits(std::int64_t{});
+  }
+}
+
+Dims reduced_dims(const Dims& dims, const Dims& axes, bool keep) {
+  Dims reduced;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const bool is_gone = std::ranges::count(axes, static_cast<std::int64_t>(i)) > 0;
+    if (keep || !is_gone) reduced.push_back(is_gone ? 1 : dims[i]);
+  }
+  return reduced;
+}
+
+HostTensor reduced_nothing(ElementType type, Dims dims, double empty) {
+  HostTensor result(type, std::move(dims));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(result.elements()); ++i) {
+    if (!result.floating() && std::isinf(empty)) {
+      const auto [least, greatest] = limits_of(type);
+      result.set(i, empty < 0 ? least : greatest);
+    } else {
+      result.set(i, empty);
+    }
+  }
+  return result;
+}
 
 HostTensor reduced_on_host(const HostTensor& source, const Dims& axes, bool keep, const ReductionRule& rule) {
-  std::vector<bool> gone(source.dims.size(), false);
-  for (const std::int64_t axis : axes) gone[static_cast<std::size_t>(axis)] = true;
-  Dims kept = source.dims, dims;
-  std::int64_t count = 1;
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    if (gone[i]) count *= std::exchange(kept[i], 1);
-    if (keep || !gone[i]) dims.push_back(kept[i]);
-  }
+  const Dims kept = reduced_dims(source.dims, axes, true);
+  const std::int64_t count = source.elements() / elements_of(kept);
   HostTensor result(source.type, kept);
   std::vector<bool> begun(static_cast<std::size_t>(result.elements()), false);
   const Dims strides = strides_of(kept);
   std::size_t next = 0;
   each_position(source.dims, [&](const Dims& position) {
     std::int64_t place = 0;
-    for (std::size_t i = 0; i < position.size(); ++i) place += gone[i] ? 0 : position[i] * strides[i];
+    for (std::size_t i = 0; i < position.size(); ++i) place += kept[i] == 1 ? 0 : position[i] * strides[i];
     const auto at = static_cast<std::size_t>(place);
     const double value = source.number(next++);
     result.set(at, begun[at] ? rule.join(result.number(at), value) : value);
@@ -70,7 +134,7 @@ HostTensor reduced_on_host(const HostTensor& source, const Dims& axes, bool keep
   });
   for (std::size_t i = 0; rule.is_mean && i < begun.size(); ++i)
     result.set(i, result.number(i) / static_cast<double>(count));
-  return result.reshaped(std::move(dims));
+  return result.reshaped(reduced_dims(source.dims, axes, keep));
 }
 
 template <const ReductionRule& rule>
@@ -85,12 +149,14 @@ void reduction(Call& call) {
     if (call.integer("noop_with_empty_axes", 0) != 0) return call.set(0, call.operand(0));
     for (std::size_t i = 0; i < call.rank(0); ++i) axes.push_back(static_cast<std::int64_t>(i));
   }
+  if (call.is_empty(0)) {
+    return call.set(0, reduced_nothing(call.type(0), reduced_dims(call.dims(0), axes, keep), rule.empty));
+  }
   if (call.on_host() && rule.join != nullptr) return call.set(0, reduced_on_host(call.host(0), axes, keep, rule));
   if (axes.empty()) return call.set(0, call.operand(0));  // a single number
   const Value x = call.number_value(0);
-  Value y = rule.reduce(x, axes, keep);
-  if (!is_floating(call.type(0))) y = pointwise("rounded", {y}, scalar::floor(scalar::input(0) + 0.5F));
-  call.set(0, y, call.type(0));
+  const bool is_cut_off = !is_floating(call.type(0)) && rule.whole != nullptr;
+  call.set(0, (is_cut_off ? rule.whole : rule.reduce)(x, axes, keep), call.type(0));
 }
 
 template <bool largest>
@@ -99,7 +165,10 @@ void argument_of_extreme(Call& call) {
   const bool keep = call.integer("keepdims", 1) != 0, last = call.integer("select_last_index", 0) != 0;
   Value x = call.number_value(0);
   const std::int64_t size = x.shape()[axis];
-  if (last) x = flip(x, {axis});
+  if (last) {
+    require_countable(size);
+    x = flip(x, {axis});
+  }
   Value y = largest ? argmax(x, axis, keep) : argmin(x, axis, keep);
   if (last) y = pointwise("last", {y}, static_cast<float>(size - 1) - scalar::input(0), DType::i32);
   call.set(0, y, ElementType::i64);

@@ -57,7 +57,9 @@ void set_scales(const Call& call, std::vector<ResizeAxis>& axes, const std::vect
   CONCORD_CHECK(scales.size() == axes.size(), ShapeError, "{} scales for {} axes", scales.size(), axes.size());
   for (std::size_t i = 0; i < axes.size(); ++i) {
     axes[i].scale = scales[i];
-    axes[i].size = static_cast<std::int64_t>(std::floor(static_cast<double>(call.dims(0)[axes[i].axis]) * scales[i]));
+    // In fp32, as the file has it: 10 times the number next to 0.7 is 7.
+    const auto size = static_cast<float>(call.dims(0)[axes[i].axis]) * static_cast<float>(scales[i]);
+    axes[i].size = static_cast<std::int64_t>(std::floor(size));
   }
 }
 

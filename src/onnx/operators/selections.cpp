@@ -123,9 +123,9 @@ double overlap(const Box& a, const Box& b) {
 void non_max_suppression(Call& call) {
   const HostTensor& boxes = call.host(0);   // (batch, boxes, 4)
   const HostTensor& scores = call.host(1);  // (batch, classes, boxes)
-  CONCORD_CHECK(
-      boxes.dims.size() == 3 && scores.dims.size() == 3 && boxes.dims[2] == 4 && scores.dims[2] == boxes.dims[1],
-      ShapeError, "boxes must be (N, B, 4) and scores (N, C, B)");
+  CONCORD_CHECK(boxes.dims.size() == 3 && scores.dims.size() == 3 && boxes.dims[2] == 4 &&
+                    scores.dims[2] == boxes.dims[1] && scores.dims[0] == boxes.dims[0],
+                ShapeError, "boxes must be (N, B, 4) and scores (N, C, B)");
   const std::int64_t most = call.has(2) ? call.integer(2) : 0;
   const double limit = call.has(3) ? call.number(3) : 0;
   const bool is_centred = call.integer("center_point_box", 0) != 0;

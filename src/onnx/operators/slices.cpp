@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/onnx/operators/indexing.hpp"
 #include "concord/onnx/operators/pointwise_call.hpp"
 #include "concord/onnx/operators/views.hpp"
 #include "concord/onnx/table.hpp"
@@ -27,6 +28,7 @@ SlicePlan slice_plan(const Dims& dims, const Dims& starts, const Dims& ends, con
     const std::size_t axis = axis_of(axes[i], dims.size());
     const std::int64_t size = dims[axis], step = steps[i];
     CONCORD_CHECK(step != 0, ShapeError, "a step of 0");
+    if (size == 0) continue;  // it has no last place to begin at
     const auto clamped = [&](std::int64_t at, std::int64_t low, std::int64_t high) {
       return std::clamp(at < 0 ? std::max(at, -size - 1) + size : at, low, high);
     };
@@ -70,6 +72,7 @@ void split_of(Call& call) {
   const std::size_t axis = axis_of(call.integer("axis", 0), call.rank(0));
   const std::int64_t size = call.dims(0)[axis];
   const auto parts = static_cast<std::int64_t>(call.outputs());
+  CONCORD_CHECK(parts > 0, FormatError, "it has no output");
   Dims sizes;
   if (call.has(1)) {
     sizes = call.integers(1);
@@ -78,14 +81,16 @@ void split_of(Call& call) {
   } else {
     // Since version 18 the last part may be smaller.
     const std::int64_t part = (size + parts - 1) / parts;
-    for (std::int64_t start = 0; start < part * parts; start += part)
-      sizes.push_back(std::clamp<std::int64_t>(size - start, 0, part));
+    for (std::int64_t k = 0; k < parts; ++k) sizes.push_back(std::clamp<std::int64_t>(size - k * part, 0, part));
   }
-  std::int64_t sum = 0;
-  for (const std::int64_t one : sizes) sum += one;
-  CONCORD_CHECK(sizes.size() == call.outputs() && sum == size &&
-                    std::ranges::all_of(sizes, [](std::int64_t s) { return s >= 0; }),
-                ShapeError, "sizes [{}] of {} outputs do not fill {}", fmt::join(sizes, ", "), parts, size);
+  std::int64_t left = size;
+  bool fits = sizes.size() == call.outputs();
+  for (const std::int64_t one : sizes) {
+    fits = fits && one >= 0 && one <= left;
+    if (fits) left -= one;
+  }
+  CONCORD_CHECK(fits && left == 0, ShapeError, "sizes [{}] of {} outputs do not fill {}", fmt::join(sizes, ", "), parts,
+                size);
   std::int64_t start = 0;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     Dims dims = call.dims(0);
@@ -171,6 +176,7 @@ void reverse_sequence(Call& call) {
   const std::size_t time = axis_of(call.integer("time_axis", 0), call.rank(0));
   const std::size_t batch = axis_of(call.integer("batch_axis", 1), call.rank(0));
   const Dims& dims = call.dims(0);
+  require_countable(dims[time]);
   Dims lengths(dims.size(), 1);
   lengths[batch] = dims[batch];
   const Scalar step = scalar::coordinate(static_cast<int>(dims.size() - 1 - time)), length = scalar::input(0);

@@ -179,7 +179,7 @@ void transpose_of(Call& call) {
 }
 
 void expand_to(Call& call, Dims dims) {
-  if (call.on_host()) {
+  if (call.on_host(dims)) {
     const auto places = broadcast_places(call.dims(0), dims);
     HostTensor result(call.type(0), std::move(dims));
     for (std::size_t i = 0; i < places.size(); ++i) result.copy(i, call.host(0), places[i]);
@@ -202,8 +202,12 @@ void tile_of(Call& call) {
   CONCORD_CHECK(repeats.size() == from.size() && std::ranges::all_of(repeats, [](std::int64_t r) { return r >= 0; }),
                 ShapeError, "repeats [{}] for [{}]", fmt::join(repeats, ", "), fmt::join(from, ", "));
   Dims dims;
-  for (std::size_t i = 0; i < from.size(); ++i) dims.push_back(from[i] * repeats[i]);
-  if (call.on_host()) {
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    CONCORD_CHECK(from[i] == 0 || repeats[i] <= INT64_MAX / from[i], ShapeError, "repeats [{}] for [{}]",
+                  fmt::join(repeats, ", "), fmt::join(from, ", "));
+    dims.push_back(from[i] * repeats[i]);
+  }
+  if (call.on_host(dims)) {
     const Dims strides = strides_of(from);
     return call.set(0, picked(call.host(0), dims, [&](const Dims& position) {
                       std::int64_t place = 0;
@@ -214,8 +218,7 @@ void tile_of(Call& call) {
   if (elements_of(dims) == 0) return call.set_empty(0, call.type(0), std::move(dims));
   // An axis of size 1 is broadcast, others are repeated.
   Dims wide = from, rest(from.size(), 1);
-  for (std::size_t i = 0; i < from.size(); ++i)
-    (from[i] == 1 ? wide[i] : rest[i]) = from[i] == 1 ? repeats[i] : repeats[i];
+  for (std::size_t i = 0; i < from.size(); ++i) (from[i] == 1 ? wide[i] : rest[i]) = repeats[i];
   const Value x = expanded(call.value(0), wide);
   call.set(0, through_f32(x, [&](const Value& numbers) { return tile(numbers, rest); }), call.type(0));
 }
@@ -229,12 +232,12 @@ void concat_of(Call& call) {
   for (std::size_t k = 0; k < call.inputs(); ++k) {
     Dims own = call.dims(k);
     CONCORD_CHECK(own.size() == dims.size(), ShapeError, "inputs of {} and {} dimensions", dims.size(), own.size());
-    dims[axis] += std::exchange(own[axis], dims[axis]);
+    dims[axis] += own[axis];
     own[axis] = dims[axis];
     CONCORD_CHECK(own == dims, ShapeError, "input {} of [{}] does not fit the others", k,
                   fmt::join(call.dims(k), ", "));
   }
-  if (call.on_host()) {
+  if (call.on_host(dims)) {
     HostTensor result(call.type(0), dims);
     const Dims strides = strides_of(dims);
     std::int64_t start = 0;
@@ -274,9 +277,9 @@ void size_of_all(Call& call) { call.set(0, HostTensor::of({}, {elements_of(call.
 void depth_to_space(Call& call) {
   const std::int64_t block = call.required_integer("blocksize");
   const Dims& d = call.dims(0);
-  CONCORD_CHECK(d.size() == 4 && block > 0 && d[1] % (block * block) == 0, ShapeError, "blocks of {} in [{}]", block,
-                fmt::join(d, ", "));
-  const std::int64_t channels = d[1] / (block * block);
+  CONCORD_CHECK(d.size() == 4 && block > 0 && block <= d[1] && d[1] % block == 0 && d[1] / block % block == 0,
+                ShapeError, "blocks of {} in [{}]", block, fmt::join(d, ", "));
+  const std::int64_t channels = d[1] / block / block;
   const bool by_column = call.text("mode", "DCR") == "CRD";
   const Value x = call.value(0);
   const Value parts = by_column ? reshape(x, {d[0], channels, block, block, d[2], d[3]})
@@ -288,8 +291,8 @@ void depth_to_space(Call& call) {
 void space_to_depth(Call& call) {
   const std::int64_t block = call.required_integer("blocksize");
   const Dims& d = call.dims(0);
-  CONCORD_CHECK(d.size() == 4 && block > 0 && d[2] % block == 0 && d[3] % block == 0, ShapeError,
-                "blocks of {} in [{}]", block, fmt::join(d, ", "));
+  CONCORD_CHECK(d.size() == 4 && block > 0 && block <= d[2] && block <= d[3] && d[2] % block == 0 && d[3] % block == 0,
+                ShapeError, "blocks of {} in [{}]", block, fmt::join(d, ", "));
   const Value parts = reshape(call.value(0), {d[0], d[1], d[2] / block, block, d[3] / block, block});
   call.set(0, reshape(transpose(parts, {0, 3, 5, 1, 2, 4}), {d[0], d[1] * block * block, d[2] / block, d[3] / block}),
            call.type(0));

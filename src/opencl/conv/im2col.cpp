@@ -22,7 +22,7 @@ class Im2col {
         k_(group_c_ * s_.taps()),
         src_(s_.src_plane()),
         dst_(s_.dst_plane()),
-        columns_bytes_((size(k_ * dst_) * sizeof(float) + 255) / 256 * 256) {}
+        columns_bytes_(aligned(size(k_ * dst_) * sizeof(float))) {}
 
   /// Calls `image` with the places of every image and group in src, weights and dst.
   template <class Image>

@@ -7,6 +7,7 @@
 #include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
+#include "concord/opencl/launch/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -21,7 +22,7 @@ PatchSizes reach_of(const ops::ConvSizes& s) {
 void pad_left(Context& context, Gemm& gemm, std::int64_t images, const PatchSizes& from, const PatchSizes& to,
               const PatchSizes& before) {
   const std::int64_t elements = images * to[0] * to[1] * to[2];
-  gemm.before_bytes = (static_cast<std::size_t>(elements) * sizeof(float) + 255) / 256 * 256;
+  gemm.before_bytes = aligned(size(elements) * sizeof(float));
   gemm.a.buffer = workspace();
   std::vector<Argument> arguments{input(0), workspace()};
   for (const PatchSizes& sizes : {from, to, before}) {

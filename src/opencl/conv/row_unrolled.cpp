@@ -13,12 +13,12 @@
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/blocking.hpp"
+#include "concord/opencl/launch/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
 
 std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
-std::size_t aligned(std::int64_t bytes) { return static_cast<std::size_t>((bytes + 255) / 256 * 256); }
 
 ops::ConvSizes unrolled(const ops::ConvSizes& s) {
   ops::ConvSizes u = s;
@@ -31,7 +31,7 @@ ops::ConvSizes unrolled(const ops::ConvSizes& s) {
 }
 
 /// Bytes of the image, at the workspace's begin.
-std::size_t image_bytes(const ops::ConvSizes& u) { return aligned(u.n * u.c * u.src_plane() * 2); }
+std::size_t image_bytes(const ops::ConvSizes& u) { return aligned(size(u.n * u.c * u.src_plane() * 2)); }
 
 Stage image_stage(Context& context, const ops::ConvSizes& s, const ops::ConvSizes& u, Precision precision) {
   const std::int64_t blocks = u.c / ChannelsLast::kBlock, items = s.n * s.h * s.ow * blocks;
@@ -74,7 +74,7 @@ Gemm backward_weights_product(const ops::ConvSizes& u) {
   gemm.b.buffer = workspace(0, 16);
   gemm.a.is_channels_last = gemm.b.is_channels_last = true;
   gemm.c.buffer = workspace(image_bytes(u));
-  gemm.before_bytes = image_bytes(u) + aligned(u.o * u.c * u.taps() * 4);
+  gemm.before_bytes = image_bytes(u) + aligned(size(u.o * u.c * u.taps() * 4));
   return gemm;
 }
 

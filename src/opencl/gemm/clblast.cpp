@@ -5,7 +5,6 @@
 #include <clblast.h>
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
 #include <mutex>
 
@@ -55,27 +54,14 @@ std::size_t base_alignment(const Context& context) {
   return context.device().get_info<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
 }
 
-/// Sub-buffers that CLBlast uses as temporary memory; it accepts no offset for that memory.
-class SubBuffers {
- public:
-  cl_mem of(cl_mem parent, std::size_t origin, std::size_t bytes, const Context& context) {
-    const std::scoped_lock lock(mutex_);
-    const auto [found, is_new] = known_.try_emplace({parent, origin});
-    if (is_new) {
-      const cl_buffer_region region{origin, bytes};
-      cl_int status = CL_SUCCESS;
-      MemoryHandle part(clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
-      if (status != CL_SUCCESS) known_.erase(found);
-      check_allocation(status, "clCreateSubBuffer", context.name());
-      found->second = std::move(part);
-    }
-    return found->second.get();
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::pair<cl_mem, std::size_t>, MemoryHandle> known_;
-};
+/// Temporary memory for CLBlast, which accepts no offset for it. Commands that use it keep it until they have ended.
+MemoryHandle part_of(cl_mem parent, std::size_t origin, std::size_t bytes, const Context& context) {
+  const cl_buffer_region region{origin, bytes};
+  cl_int status = CL_SUCCESS;
+  MemoryHandle part(clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
+  check_allocation(status, "clCreateSubBuffer", context.name());
+  return part;
+}
 
 struct Place {
   cl_mem memory;
@@ -111,25 +97,25 @@ std::size_t clblast_workspace(Context& context, const ClblastProduct& product) {
 LibraryStage clblast_stage(Context& context, const ClblastProduct& product) {
   context.keep(ClblastPrograms::instance());
   const std::size_t bytes = temporary_bytes(context, product), alignment = base_alignment(context);
-  return {[&context, p = product, bytes, alignment, parts = std::make_shared<SubBuffers>()](
-              std::span<const Operand> inputs, std::span<const Operand> outputs, Operand scratch) {
+  return {[&context, p = product, bytes, alignment](std::span<const Operand> inputs, std::span<const Operand> outputs,
+                                                    Operand scratch) {
     const Place a = place_of(p.a, inputs, outputs, scratch), b = place_of(p.b, inputs, outputs, scratch),
                 c = place_of(p.c, inputs, outputs, scratch);
-    cl_mem temporary = nullptr;
+    MemoryHandle temporary;
     if (bytes != 0) {
       const std::size_t begin = (scratch.offset + p.workspace_begin + alignment - 1) / alignment * alignment;
-      temporary = parts->of(memory_of(scratch.buffer), begin, bytes, context);
+      temporary = part_of(memory_of(scratch.buffer), begin, bytes, context);
     }
     cl_command_queue queue = context.queue().get();
     // CLBlast returns the event of its last kernel. With temporary memory it runs several kernels, and the host
     // measures their time.
     cl_event* event = context.next_event("clblast");
-    if (temporary != nullptr) event = nullptr;
+    if (temporary.get() != nullptr) event = nullptr;
     const std::scoped_lock lock(clblast_mutex());
     check_clblast(
         clblast::Gemm<float>(clblast::Layout::kRowMajor, transpose_of(p.transpose_a), transpose_of(p.transpose_b), p.m,
                              p.n, p.k, 1.0F, a.memory, a.element, p.lda, b.memory, b.element, p.ldb, p.beta, c.memory,
-                             c.element, p.ldc, &queue, event, temporary),
+                             c.element, p.ldc, &queue, event, temporary.get()),
         context);
   }};
 }

@@ -133,7 +133,7 @@ std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::st
 }
 
 PartialProduct prepare_partial_gemm(Context& context, Gemm gemm, std::string_view label) {
-  gemm.before_bytes = (size(gemm.batch * gemm.m * gemm.n) * sizeof(float) + 255) / 256 * 256;
+  gemm.before_bytes = aligned(size(gemm.batch * gemm.m * gemm.n) * sizeof(float));
   gemm.c = {workspace(), gemm.m * gemm.n, gemm.n};
   gemm.partial = true;
   const std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, label);

@@ -14,6 +14,7 @@
 #include "concord/opencl/driver/cuda_memory.hpp"
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/launch/event.hpp"
+#include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
@@ -55,6 +56,25 @@ std::string source_of(int ranks, int rank, std::size_t group) {
          std::string(kernel_source("ops/sum_over_peers.cl"));
 }
 
+/// Descriptors that are closed at the end.
+class OpenFiles {
+ public:
+  explicit OpenFiles(std::vector<int> files) : files_(std::move(files)) {}
+  OpenFiles(const OpenFiles&) = delete;
+  OpenFiles& operator=(const OpenFiles&) = delete;
+  ~OpenFiles() {
+    for (const int file : files_) {
+      if (file >= 0) ::close(file);
+    }
+  }
+  [[nodiscard]] int get(int rank) const { return files_[static_cast<std::size_t>(rank)]; }
+  /// The one of `rank` has another owner.
+  void release(int rank) { files_[static_cast<std::size_t>(rank)] = -1; }
+
+ private:
+  std::vector<int> files_;
+};
+
 class NvidiaPeerMemory final : public PeerMemory {
  public:
   NvidiaPeerMemory(Device& device, Context& context, std::unique_ptr<CudaMemory> memory, std::size_t bytes, int ranks,
@@ -67,7 +87,9 @@ class NvidiaPeerMemory final : public PeerMemory {
         flags_at_(bytes),
         ranks_(ranks),
         patience_(static_cast<std::uint64_t>(deadline * 1e9)) {
-    buffer_ = imported(::dup(memory_->file()));
+    OpenFiles own({::dup(memory_->file())});
+    buffer_ = imported(own.get(0));
+    own.release(0);
     lost_ = boost::compute::buffer(context_.context(), sizeof(std::uint32_t));
     const std::uint32_t zero = 0;
     check(clEnqueueFillBuffer(queue(), lost_.get(), &zero, sizeof zero, 0, sizeof zero, 0, nullptr, nullptr),
@@ -87,24 +109,30 @@ class NvidiaPeerMemory final : public PeerMemory {
   [[nodiscard]] int file() const override { return memory_->file(); }
 
   void connect(std::vector<int> files, int rank) override {
+    OpenFiles open(std::move(files));
     rank_ = rank;
     for (int other = 0; other < ranks_; ++other) {
-      const int file = files[static_cast<std::size_t>(other)];
-      peers_.push_back(other == rank ? buffer_ : imported(file));
+      peers_.push_back(other == rank ? buffer_ : imported(open.get(other)));
+      if (other != rank) open.release(other);
     }
     program_ = context_.program_from(source_of(ranks_, rank, group()));
     meet_ = kernel("meet");
+    meet_after_ = kernel("meet_after");
     sum_ = kernel("sum_part");
     for (int other = 0; other < ranks_; ++other) {
       const cl_mem memory = memory_of(peers_[static_cast<std::size_t>(other)].get());
       flags_.push_back(flags_of(memory));
       const cl_mem flags = flags_.back().get();
       set(meet_, static_cast<cl_uint>(other), flags);
+      set(meet_after_, static_cast<cl_uint>(other), flags);
       set(sum_, static_cast<cl_uint>(other), memory);
     }
     const auto count = static_cast<cl_uint>(ranks_);
-    set(meet_, count + 1, patience_);
-    set(meet_, count + 2, lost_.get());
+    for (const KernelHandle* meeting : {&meet_, &meet_after_}) {
+      set(*meeting, count + 1, patience_);
+      set(*meeting, count + 2, lost_.get());
+    }
+    set(meet_after_, count + 3, memory_of(buffer_.get()));
     set(sum_, count + 4, lost_.get());
   }
 
@@ -118,17 +146,20 @@ class NvidiaPeerMemory final : public PeerMemory {
       check(clFlush(context_.queue().get()), "clFlush", name_);
       check(clEnqueueBarrierWithWaitList(queue(), 1, &earlier, nullptr), "clEnqueueBarrierWithWaitList", name_);
     }
-    meet();
     const auto arguments = static_cast<cl_uint>(ranks_);
+    const std::uint64_t first_vector = first / 4, vectors = count / 4;
+    meet(meet_);
     const cl_mem from = start == nullptr ? lost_.get() : memory_of(start);
     set(sum_, arguments, from);
     set(sum_, arguments + 1, static_cast<std::uint64_t>(started / 4));
-    set(sum_, arguments + 2, static_cast<std::uint64_t>(first / 4));
-    set(sum_, arguments + 3, static_cast<std::uint64_t>(count / 4));
-    const std::size_t each = (count / 4 + static_cast<std::size_t>(ranks_) - 1) / static_cast<std::size_t>(ranks_);
+    set(sum_, arguments + 2, first_vector);
+    set(sum_, arguments + 3, vectors);
+    const std::size_t each = (vectors + static_cast<std::size_t>(ranks_) - 1) / static_cast<std::size_t>(ranks_);
     const std::size_t groups = std::clamp<std::size_t>((each + group() - 1) / group(), 1, kMostPeerGroups);
     enqueue(sum_, groups * group(), group());
-    meet();
+    set(meet_after_, arguments + 4, first_vector);
+    set(meet_after_, arguments + 5, vectors);
+    meet(meet_after_);
     buffer_->touch();
     cl_event done = nullptr;
     check(clEnqueueMarkerWithWaitList(queue(), 0, nullptr, &done), "clEnqueueMarkerWithWaitList", name_);
@@ -156,7 +187,7 @@ class NvidiaPeerMemory final : public PeerMemory {
   [[nodiscard]] cl_command_queue queue() { return queue_.get(); }
   [[nodiscard]] std::size_t group() const { return std::min(kPeerGroup, context_.limits().max_work_group); }
 
-  /// The driver takes the descriptor over.
+  /// The driver takes the descriptor over, unless this throws.
   [[nodiscard]] BufferPtr imported(int file) {
     const std::array<std::uint64_t, 3> properties{kOpaqueFile, static_cast<std::uint64_t>(file), 0};
     cl_int status = CL_SUCCESS;
@@ -191,9 +222,9 @@ class NvidiaPeerMemory final : public PeerMemory {
           "clEnqueueNDRangeKernel", name_);
   }
 
-  void meet() {
-    set(meet_, static_cast<cl_uint>(ranks_), ++turn_);
-    enqueue(meet_, static_cast<std::size_t>(ranks_), static_cast<std::size_t>(ranks_));
+  void meet(const KernelHandle& kernel) {
+    set(kernel, static_cast<cl_uint>(ranks_), ++turn_);
+    enqueue(kernel, static_cast<std::size_t>(ranks_), static_cast<std::size_t>(ranks_));
   }
 
   Device& device_;
@@ -210,7 +241,7 @@ class NvidiaPeerMemory final : public PeerMemory {
   std::vector<MemoryHandle> flags_;
   boost::compute::buffer lost_;
   PendingProgram program_;
-  KernelHandle meet_, sum_;
+  KernelHandle meet_, meet_after_, sum_;
   std::uint32_t turn_ = 0;
 };
 
@@ -229,15 +260,12 @@ std::unique_ptr<PeerMemory> make_peer_memory(Device& device, Context& context, s
   if (extensions.find("cl_khr_external_memory_opaque_fd") == std::string::npos) {
     return refuse("the driver has no cl_khr_external_memory_opaque_fd");
   }
-  constexpr std::size_t kAlign = 256;
-  const std::size_t aligned = (bytes + kAlign - 1) / kAlign * kAlign;
-  if (NvidiaPeerMemory::bytes_of(aligned, ranks) > kMostBytes) {
-    return refuse(fmt::format("{} MiB at once are too many for the driver", aligned >> 20));
-  }
+  const std::size_t numbers = aligned(bytes), all = NvidiaPeerMemory::bytes_of(numbers, ranks);
+  if (all > kMostBytes) return refuse(fmt::format("{} MiB at once are too many for the driver", numbers >> 20));
   std::string why;
-  auto memory = CudaMemory::make(info.pci_address, NvidiaPeerMemory::bytes_of(aligned, ranks), why);
+  auto memory = CudaMemory::make(info.pci_address, all, why);
   if (!memory) return refuse(why);
-  return std::make_unique<NvidiaPeerMemory>(device, context, std::move(memory), aligned, ranks, deadline, apart);
+  return std::make_unique<NvidiaPeerMemory>(device, context, std::move(memory), numbers, ranks, deadline, apart);
 }
 
 }  // namespace concord::opencl

@@ -12,6 +12,11 @@ namespace concord::opencl {
 [[nodiscard]] constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return divide_up(value, unit) * unit;
 }
+/// Where a buffer begins within another; kernels read whole vectors.
+inline constexpr std::size_t kBufferAlign = 256;
+[[nodiscard]] constexpr std::size_t aligned(std::size_t bytes) {
+  return (bytes + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
+}
 /// Greatest number of work-groups of a launch along its second and third index, as in CUDA's grids. NVIDIA's OpenCL of
 /// driver 580 supports 1,000,003; older drivers were not tested.
 inline constexpr std::int64_t kMostGroups = 65535;

@@ -6,6 +6,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/driver/status.hpp"
+#include "concord/opencl/launch/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -13,9 +14,6 @@ namespace {
 constexpr std::size_t kRingBytes = std::size_t{8} << 20;
 // Four pieces fill the ring: the host copies one while others are in transfer.
 constexpr std::size_t kPieceBytes = kRingBytes / 4;
-constexpr std::size_t kPageBytes = 256;
-
-std::size_t aligned(std::size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
 }  // namespace
 

@@ -30,18 +30,18 @@ std::size_t local_bytes(const Tiles& tiles, std::size_t width, AttentionPass pas
 /// The first that fits: an item has at most 64 sums in registers. CPUs take small tiles, which they compile four times
 /// as fast.
 Tiles tiles_for(const Context& context, std::string_view name, std::size_t width, AttentionPass pass) {
-  constexpr std::array<std::array<std::size_t, 2>, 6> kSizes{
-      {{64, 32}, {32, 32}, {32, 16}, {16, 16}, {8, 16}, {4, 16}}};
+  constexpr std::array<std::array<std::size_t, 2>, 8> kSizes{
+      {{64, 32}, {32, 32}, {32, 16}, {16, 16}, {8, 16}, {4, 16}, {4, 8}, {2, 4}}};
   const std::size_t group = context.limits().max_work_group;
   for (const auto& [own, other] : kSizes) {
     if (context.limits().is_cpu && own > 16) continue;
-    Tiles tiles{own, other, 16, 1};
+    Tiles tiles{own, other, std::min<std::size_t>(16, other), 1};
     while (tiles.tx > group) tiles.tx /= 2;
     while (tiles.ty < 8 && tiles.ty < own && 2 * tiles.ty * tiles.tx <= group) tiles.ty *= 2;
     const std::size_t sums =
         (pass == AttentionPass::backward_key_value ? 2 : 1) * own / tiles.ty * ((width + tiles.tx - 1) / tiles.tx);
-    const bool is_last = own == kSizes.back()[0];
-    if (local_bytes(tiles, width, pass) <= context.limits().local_memory && (sums <= 64 || is_last)) return tiles;
+    const bool is_small = own <= 4;  // more sums than registers hold, where memory leaves no other tile
+    if (local_bytes(tiles, width, pass) <= context.limits().local_memory && (sums <= 64 || is_small)) return tiles;
   }
   throw NotSupported(fmt::format("{} with heads of {} values needs more local memory than the {} bytes of {}", name,
                                  width, context.limits().local_memory, context.name()));

@@ -193,6 +193,8 @@ std::optional<ChannelSum> sum_of_rows(const Context& context, const ops::Reduce&
 }  // namespace
 
 std::optional<ChannelSum> channel_sum_of(const Context& context, const KernelRequest& request) {
+  constexpr std::size_t kLeastItems = 32;  // ops/channel_sums.cl: a group adds up 32 rows at least
+  if (context.limits().max_work_group < kLeastItems) return {};
   const auto* const prologued = dynamic_cast<const ops::Prologued*>(request.op);
   const auto* const op = dynamic_cast<const ops::Reduce*>(prologued != nullptr ? prologued->base().get() : request.op);
   if (op == nullptr) return {};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -111,7 +112,7 @@ std::unique_ptr<Kernel> prepare_grouped_sums(Context& context, std::span<const K
       passes.push_back(passes_of_sum(context, request, sums.back()).front());
       threads = std::max(threads, lanes_of(context, passes.back()).lanes);
     }
-    threads = std::min(threads, context.limits().max_work_group);
+    threads = std::bit_floor(std::min(threads, context.limits().max_work_group));  // as the lanes of a row
     std::vector<Argument> list;
     std::int64_t groups = 0;
     for (std::size_t m = 0; m < count; ++m) {

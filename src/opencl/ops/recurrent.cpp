@@ -130,7 +130,7 @@ std::vector<Argument> forward_arguments(const ops::Recurrent& op, const ops::Rec
 std::unique_ptr<Kernel> forward_in_steps(Context& context, const ops::Recurrent& op, const ops::RecurrentSizes& s,
                                          std::size_t inputs) {
   const PendingProgram program = context.program("ops/recurrent_step.cl", recurrent_definitions(op, s));
-  const std::size_t bytes = (size(s.batch * s.hidden) * sizeof(float) + 255) / 256 * 256;
+  const std::size_t bytes = aligned(size(s.batch * s.hidden) * sizeof(float));
   std::vector<StagedKernel::AnyStage> stages;
   for (std::int64_t k = 0; k < s.steps; ++k) {
     const BufferArgument from = k == 0 ? input(2) : workspace(size((k - 1) % 2) * bytes);

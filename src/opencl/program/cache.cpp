@@ -122,15 +122,24 @@ PendingProgram ProgramCache::get(const std::string& source, const std::string& o
       return known->second;
     }
   }
-  pool_.add([this, key, source, options, promise] {
+  // Later calls try again; callers that already wait get the error.
+  const auto fail = [this, key, promise] {
+    forget(key);
+    promise->set_exception(std::current_exception());
+  };
+  const auto build = [this, key, source, options, promise, fail] {
     try {
       promise->set_value(make(key, source, options));
     } catch (...) {
-      // Later calls try again; callers that already wait get the error.
-      forget(key);
-      promise->set_exception(std::current_exception());
+      fail();
     }
-  });
+  };
+  try {
+    pool_.add(build);
+  } catch (...) {
+    fail();
+    throw;
+  }
   return pending;
 }
 

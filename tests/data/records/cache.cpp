@@ -2,6 +2,7 @@
 #include "concord/data/records/cache.hpp"
 
 #include "concord/data/image/image_samples.hpp"
+#include "concord/data/images.hpp"
 #include "data/records/records_test.hpp"
 
 using namespace concord;
@@ -66,4 +67,12 @@ TEST_CASE("a cache of decoded images changes no byte and keeps to its budget", "
     CHECK(std::filesystem::is_empty(folder / "."));
   }
   CHECK_THROWS_AS(data::cached(std::make_shared<CountedRecords>(), {one, folder / "none", 3}), IoError);
+
+  // Two caches of one budget: the second has what the first leaves.
+  const data::CacheBudget shared(4 * one);
+  const auto first = std::make_shared<CountedRecords>(), second = std::make_shared<CountedRecords>();
+  for (const auto& records : {first, second}) {
+    CHECK(samples_of(data::cached(records, {shared.bytes, {}, 3, shared.used})) == expected);
+  }
+  CHECK((first->read_ == 3 && second->read_ == 1 + 4 * 2));
 }

@@ -192,6 +192,15 @@ TEST_CASE("a bad row is an error with its line, or is left out and named", "[dat
   CHECK_THAT(csv_error("x,y\n1\n", options), contains("no rows but bad ones: line 2"));
 }
 
+TEST_CASE("rows that a column of text makes good may make another column text", "[data]") {
+  const CsvWarnings warnings;
+  const data::CsvTable table = csv_table_of("a,b\n1,1\n1e999,x\n1e999,y\nword,1\n", {.bad = data::BadRows::skip});
+  CHECK(table.rows == 4);
+  CHECK(table.skipped_rows == 0);
+  CHECK(csv_fields_of(table.columns[0]) == CsvFields{"1", "1e999", "1e999", "word"});
+  CHECK(csv_fields_of(table.columns[1]) == CsvFields{"1", "x", "y", "1"});
+}
+
 TEST_CASE("a column that is not clear is refused with what to say", "[data]") {
   CHECK_THAT(csv_error("x,y\n1,a\n2,b\n12o,b\n4,a\n"),
              contains("t.csv, line 4: '12o' in the column 'x' is no number, but 3 of 4 fields are. Say numbers=x"));

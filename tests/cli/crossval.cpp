@@ -1,0 +1,48 @@
+// concord crossval: what it counts, an interruption, and options that would look at the fold that is scored.
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "cli/process.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+TEST_CASE("each data set of a cross-validation counts in what was uploaded", "[cli][crossval]") {
+  if (!command_is_there()) return;
+  const auto uploaded = [](const std::string& networks) {
+    const Ended ended = run_command({"crossval", networks, "--data", "random,samples=60", "--folds", "2", "--batch",
+                                     "10", "--device", cheap_device(), "--quiet", "--json"});
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return nlohmann::json::parse(ended.out)["uploaded_bytes"].get<std::int64_t>();
+  };
+  const std::int64_t one = uploaded("mlp:width=8");
+  CHECK(one > 0);
+  CHECK(uploaded("mlp:width=8+mlp:width=4") == 2 * one);
+}
+
+TEST_CASE("a cross-validation that is interrupted reports the folds before", "[cli][crossval]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 300, 10);
+  Process process(command_path(), {"crossval", "mlp:width=8", "--data", data, "--folds", "3", "--epochs", "60",
+                                   "--batch", "10", "--device", cheap_device(), "--json"});
+  REQUIRE(process.wait_for_error_text("fold 2 of 3"));
+  process.send(SIGINT);
+  const Ended ended = process.finish();
+  INFO(ended.err);
+  CHECK(ended.code == 130);
+  CHECK_THAT(ended.err, test::contains("interrupted in fold 2 of 3 of mlp:width=8, which does not count"));
+  const auto report = nlohmann::json::parse(ended.out);
+  CHECK(report["is_interrupted"] == true);
+  REQUIRE(report["networks"].size() == 1);
+  CHECK(report["networks"][0]["loss"]["folds"].size() == 1);
+}
+
+TEST_CASE("a cross-validation chooses nothing by the fold that it scores", "[cli][crossval]") {
+  if (!command_is_there()) return;
+  const Arguments line{"crossval", "mlp", "--data", "random"};
+  check_refusal(with(line, {"--patience", "2"}), 2, {"--patience watches validation losses"});
+  check_refusal(with(line, {"--schedule", "plateau"}), 2, {"--schedule plateau watches validation losses"});
+  CHECK_THAT(run_command({"crossval", "--help"}).out, test::contains("Refused: the"));
+}
