@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -13,6 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 MODES = {"eager": "eager", "graph": "in a graph", "compiled": "compiled",  # of PyTorch: bench/torch_step.py
          "compiled_graph": "compiled, in a graph"}
+# What the command says where a size does not fit into the memory of the device or of the host.
+TOO_LARGE = re.compile("allocates at most .* at once|in addition to the .* in use|host memory is too small|"
+                       "close other programs|[Tt]he largest batch that fits|[Nn]ot even a batch of one sample fits")
 
 
 class Failure(Exception):
@@ -22,6 +26,10 @@ class Failure(Exception):
 
 class Usage(Failure):
     code = 2
+
+
+class OutOfMemory(Failure):
+    """This size does not fit into the memory of the device or of the host."""
 
 
 class Refused(Failure):
@@ -74,10 +82,14 @@ def positive(kind):
     return number
 
 
+def built_program(name):
+    """That of the first preset which has it, in a bundle the bundle's; where none has, its place in the first preset."""
+    places = [ROOT / "build" / preset / "bin" / name for preset in ("release", "opencl-only", "cpu-only")]
+    return next((place for place in (*places, ROOT / "bin" / name) if place.exists()), places[0])
+
+
 def default_concord():
-    """The command of a checkout, else of a bundle."""
-    return next((p for p in (ROOT / "build/release/bin/concord", ROOT / "bin/concord") if p.exists()),
-                ROOT / "build/release/bin/concord")
+    return built_program("concord")
 
 
 def find_concord(path):
@@ -92,7 +104,7 @@ def find_concord(path):
 
 def add_measuring(parser, seconds):
     parser.add_argument("--concord", default=default_concord(), metavar="PATH",
-                        help="the command, or a build folder [build/release]")
+                        help="the command, or a build folder [that of scripts/build]")
     parser.add_argument("--rounds", type=positive(int), default=3, help="processes of each side [%(default)s]")
     parser.add_argument("--seconds", type=positive(float), default=seconds,
                         help="time to measure for in each process, a phase [%(default)s]")
@@ -173,4 +185,5 @@ class Concord:
         complaint = complaint_of(stderr)
         if "--precision" in complaint:
             raise Refused(f"this build of the command refuses it: {complaint}")
-        raise (Usage if code == 2 else Failure)(complaint or f"{' '.join(map(str, words))} ended with {code}")
+        kind = Usage if code == 2 else OutOfMemory if TOO_LARGE.search(complaint) else Failure
+        raise kind(complaint or f"{' '.join(map(str, words))} ended with {code}")

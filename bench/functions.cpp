@@ -2,8 +2,10 @@
 //
 //   bench_functions DEVICE [ROUNDS]
 //
-// Prints CSV, a line a function: function, device, nanoseconds an element forward, and of forward and backward together
-// less forward. Each time is the shortest of ROUNDS (30) runs. bench/functions_vs_pytorch sets PyTorch beside it.
+// Prints CSV, a line a function: function, device, nanoseconds an element forward and backward. The former is the time
+// of all launches of a program that has the function alone; the latter that of the launches whose names have
+// `_backward`, in a program that has the gradient too. Each is the shortest of ROUNDS (30) runs.
+// bench/functions_vs_pytorch sets PyTorch beside it. Exit code: 0, 1 where something fails, 2 for wrong usage.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,17 +107,20 @@ double time_of(const DevicePtr& device, const Function& function, bool with_grad
 
 }  // namespace
 
-int main(int count, char** words) {
-  if (count < 2) {
+int main(int count, char** words) try {
+  const int rounds = count > 2 ? std::atoi(words[2]) : 30;
+  if (count < 2 || count > 3 || rounds < 1) {
     std::fputs("usage: bench_functions DEVICE [ROUNDS]\n", stderr);
     return 2;
   }
   const DevicePtr device = Device::open(words[1]);
-  const int rounds = count > 2 ? std::atoi(words[2]) : 30;
   std::puts("function,device,forward,backward");
   for (const Function& function : kFunctions) {
     fmt::print("{},{},{:.3f},{:.3f}\n", function.name, words[1], time_of(device, function, false, rounds),
                time_of(device, function, true, rounds));
     std::fflush(stdout);
   }
+} catch (const std::exception& error) {
+  fmt::print(stderr, "bench_functions: {}\n", error.what());
+  return 1;
 }

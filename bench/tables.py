@@ -43,7 +43,7 @@ def parser_of(name, description, device, seconds):
     parser.add_argument("--seconds", type=command.positive(float), default=seconds,
                         help="time to measure for, a phase and mode [%(default)s]")
     parser.add_argument("--concord", default=command.default_concord(), metavar="PATH",
-                        help="the command, or a build folder [build/release]")
+                        help="the command, or a build folder [that of scripts/build]")
     parser.add_argument("--python", help="with PyTorch [$CONCORD_PYTHON, else python3 or /usr/bin/python3]")
     parser.add_argument("--out", default="bench-results/tables", metavar="FOLDER", help="[%(default)s]")
     return parser

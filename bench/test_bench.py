@@ -17,7 +17,8 @@ sys.path.insert(0, str(HERE))
 import command  # noqa: E402
 import report  # noqa: E402
 import versus_report  # noqa: E402
-from test_parts import Lost, Parts  # noqa: E402, F401
+from test_parts import Lost, Parts, Places  # noqa: E402, F401
+from test_ranks import Ranks  # noqa: E402, F401
 from test_tables import Pages, Tables  # noqa: E402, F401
 
 PROGRAM = os.environ.get("CONCORD_PROGRAM", str(command.default_concord()))
@@ -46,12 +47,15 @@ else:
 
 # A loader of images, and the program that makes their sets and has the other loaders.
 LOADER = """#!{python}
-import json, sys
+import json, os, sys
 if sys.argv[1].endswith("loader_sets.py"):
     print(json.dumps({{"images": 7, "mean_bytes": 9000, "lacking": {{}}}}))
 elif sys.argv[-1] == "--versions":
     names = ("torch", "torchvision", "PIL", "webdataset", "nvidia.dali")
     print(json.dumps({{name: "1" for name in names}} | {{"ffcv": "none: no wheel"}}))
+elif sys.argv[-1] == "u8" and "U8_CODE" in os.environ:
+    print("not as u8", file=sys.stderr)
+    sys.exit(int(os.environ["U8_CODE"]))
 else:
     print(json.dumps({{"images": {images}, "bytes": 80e6, "seconds": 1, "cpu_seconds": 2, "version": "Concord 0"}}))
 """
@@ -143,6 +147,8 @@ class Programs(unittest.TestCase):
             import torchvision  # noqa: F401
         except ImportError as error:
             self.skipTest(error)
+        if not hasattr(torch.device, "__enter__"):
+            self.skipTest(f"PyTorch {torch.__version__} makes no networks without memory")
         done = subprocess.run([PROGRAM, "models", "--json"], capture_output=True, check=True)
         for model in json.loads(done.stdout):
             with self.subTest(model["name"]), torch.device("meta"):
@@ -191,6 +197,25 @@ class Programs(unittest.TestCase):
         text = (self.folder / "out/scaling.md").read_text(encoding="utf-8")
         self.assertIn("| batch | mlp | 8-16 |", text)
 
+    def test_an_axis_ends_quietly_only_where_memory_does(self):
+        limited = self.folder / "limited"  # has no batch of 16
+        for complaint, code in (("the program needs 9 MiB in addition to the 2 MiB in use; A CPU has 8 MiB", 0),
+                                ("wrong", 1)):
+            limited.write_text(f"""#!{sys.executable}
+import os, sys
+if "16" in sys.argv:
+    sys.exit("concord: {complaint}")
+os.execv({PROGRAM!r}, [{PROGRAM!r}, *sys.argv[1:]])
+""", encoding="utf-8")
+            limited.chmod(0o755)
+            done = self.run_program("scaling", "--concord", limited, "--device", DEVICE, "--axis", "batch", "--net",
+                                    "mlp", "--values", "4,8,16", "--rounds", 1, "--seconds", 0.01, "--out",
+                                    self.folder / "out")
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn("batch ends before 16", done.stderr)
+            self.assertEqual("batch 16 FAILED: wrong" in done.stderr, code == 1)
+            self.assertIn("| batch | mlp | ", (self.folder / "out/scaling.md").read_text(encoding="utf-8"))
+
     def test_regress(self):
         slow = self.folder / "slow"  # reports thirty times the time
         slow.write_text(f"""#!{sys.executable}
@@ -224,8 +249,15 @@ print(json.dumps(report))
         python.write_text(LOADER.format(python=sys.executable, images=400), encoding="utf-8")
         for path in (program, python):
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        done = self.run_program("loader_vs_pytorch", "--program", program, "--python", python, "--threads", 1,
-                                "--rounds", 2, "--sides", "concord,pytorch,ffcv", "--out", self.folder / "out")
+        words = ["loader_vs_pytorch", "--program", program, "--python", python, "--threads", 1, "--rounds", 2, "--sides",
+                 "concord,pytorch,ffcv", "--out", self.folder / "out"]
+        # What a loader refuses is left out; what fails is a failure, and the rest is measured.
+        for code, told in ((3, "left out"), (1, "FAILED")):
+            done = self.run_program(*words, env={"U8_CODE": str(code)})
+            self.assertEqual(done.returncode, 0 if code == 3 else 1, done.stderr)
+            self.assertIn(f"jpeg folder Concord 1 {told}: not as u8", done.stderr)
+            self.assertIn("the best other is PyTorch", done.stdout)
+        done = self.run_program(*words)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("Concord 400 (jpeg folder, threads 1), the best other is PyTorch (pil) with 200: 2.00 times",
                       done.stdout)

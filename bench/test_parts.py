@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import types
 import unittest
 import unittest.mock
 import xml.etree.ElementTree as xml
@@ -22,6 +23,39 @@ import versus_report
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+class Places(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+
+    def program(self, place, text="#!/bin/sh\n"):
+        path = self.root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+        return path
+
+    def test_the_command_is_that_of_the_first_preset_that_has_it(self):
+        with unittest.mock.patch.object(command, "ROOT", self.root):
+            self.assertEqual(command.default_concord(), self.root / "build/release/bin/concord")
+            for place in ("bin/concord", "build/cpu-only/bin/concord", "build/opencl-only/bin/concord",
+                          "build/release/bin/concord"):
+                path = self.program(place)
+                self.assertEqual(command.default_concord(), path)
+                self.assertEqual(command.find_concord(path.parent.parent), path)
+            self.assertEqual(command.built_program("bench_loader"), self.root / "build/release/bin/bench_loader")
+
+    def test_why_pytorch_does_not_load(self):
+        for last, is_told in (("ImportError: libcudart.so.11.0: cannot open shared object file", True),
+                              ("ModuleNotFoundError: No module named 'torch'", False)):
+            python = self.program("python", f"#!/bin/sh\necho \"Traceback\n{last}\" >&2\nexit 1\n")
+            with self.assertRaises(command.Failure) as caught:
+                versus.Torch(types.SimpleNamespace(python=str(python), torch_device="cpu"))
+            self.assertIn(f"{python} has no PyTorch. Install it", str(caught.exception))
+            self.assertEqual(last in str(caught.exception), is_told)
+
+
 class Parts(unittest.TestCase):
     def test_complaints(self):
         help_text = "\nMeasure it\n  --precision TEXT:{fp32}=fp32\n"
@@ -33,6 +67,18 @@ class Parts(unittest.TestCase):
                 ("warning: slow\nconcord: out of memory: less, please\n", "out of memory: less, please"),
                 ("terminate called\n", "terminate called")):
             self.assertEqual(command.complaint_of(stderr), expected)
+
+    def test_what_does_not_fit_into_memory(self):
+        for complaint, is_so in (
+                ("the value 'x', f32 [9], needs 90 MiB; A CPU allocates at most 9 MiB at once. The largest batch that "
+                 "fits is 1", True),
+                ("the program needs 9 MiB in addition to the 2 MiB in use; A GPU has 8 MiB", True),
+                ("opencl:0 (A GPU): no buffer of 9 bytes: it exceeds the device's memory. Use a smaller batch, or close "
+                 "other programs that use memory", True),
+                ("host memory is too small; use a smaller --batch", True),
+                ("The device may be lost, or out of memory: open it again or use a smaller batch", False),
+                ("the kernel of 'conv' was rejected", False)):
+            self.assertEqual(command.TOO_LARGE.search(complaint) is not None, is_so, complaint)
 
     def test_names(self):
         self.assertEqual(command.split_nets(["lenet,mlp:depth=4,width=64", "vgg11@32"]),

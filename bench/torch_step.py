@@ -99,6 +99,15 @@ def use_precision(precision):
     torch.backends.cudnn.benchmark = True
 
 
+def require_autocast():
+    """PyTorch 1.13 has none to fp16 on a CPU."""
+    try:
+        with torch.autocast("cuda" if IS_CUDA else options.device, NARROW):
+            pass
+    except RuntimeError as error:
+        refuse(error, 3)
+
+
 def batch_of(net):
     shape = [options.batch, *(int(n) for n in options.input.split("x"))]
     x = torch_tasks.inputs(options.task, shape, options.classes, options.device)
@@ -160,11 +169,16 @@ def keep(results, mode, found):
         results[mode] = found
 
 
+def grad_scaler(device):
+    """Older versions of PyTorch have it for CUDA alone; without CUDA it warns, and scales nothing."""
+    return torch.amp.GradScaler(device) if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler()
+
+
 def training(net, x, target, modes):
     """{mode: times or a reason}. All modes train the same weights."""
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, **({"fused": True} if IS_CUDA else {}))
     device = "cuda" if IS_CUDA else options.device
-    scaler = torch.amp.GradScaler(device) if options.precision == "fp16" else None
+    scaler = grad_scaler(device) if options.precision == "fp16" else None
     task_loss = torch_tasks.LOSSES[options.task]
 
     def loss_of(net, x, target):
@@ -228,7 +242,7 @@ def measured(layout, modes):
     if layout == "channels_last":
         net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     results = {"train": training(net, x, target, modes)}
-    if "compiled" in " ".join(modes):
+    if "compiled" in " ".join(modes) and hasattr(torch, "compiler"):  # from PyTorch 2.1 on
         torch.compiler.reset()
     results["infer"] = inference(net, x, modes)
     for times in (times for found in results.values() for times in found.values() if isinstance(times, dict)):
@@ -298,6 +312,8 @@ def main():
         refuse(f"this PyTorch ({torch.__version__}) has no CUDA device", 1)
     if not IS_CUDA and options.precision == "tf32":
         refuse("PyTorch has no tf32 on a CPU", 3)
+    if NARROW:
+        require_autocast()
     about = {"torch": torch.__version__, "device": options.device, "device_name": device_name(),
              "cudnn": torch.backends.cudnn.version() if IS_CUDA else None, "threads": options.threads}
     if options.probe:

@@ -82,7 +82,7 @@ class Torch:
 
     def find(self):
         """The Python to use and its PyTorch's version."""
-        asked = "import torch; print(torch.__version__, int(torch.cuda.is_available()))"
+        asked, reasons = "import torch; print(torch.__version__, int(torch.cuda.is_available()))", []
         for python in [self.options.python] if self.options.python else ["python3", "/usr/bin/python3"]:
             try:
                 done = subprocess.run([python, "-c", asked], env=self.env, capture_output=True, text=True)
@@ -94,8 +94,12 @@ class Torch:
                     raise Failure(f"PyTorch {version} of {python} has no CUDA device; --torch-device cpu, or "
                                   "bench/cpu_vs_pytorch, measures on the CPU")
                 return python, version
-        raise Failure(f"{python} has no PyTorch. Install it (`apt-get install python3-torch`, or `pip install torch "
-                      "torchvision` in a virtual environment) and name its Python by --python or $CONCORD_PYTHON")
+            reason = last_lines(done.stderr, 1)
+            if reason and "No module named 'torch'" not in reason:
+                reasons.append(f"{python}: {reason}")
+        raise Failure("\n".join([f"{python} has no PyTorch. Install it (`apt-get install python3-torch`, or `pip install "
+                                 "torch torchvision` in a virtual environment) and name its Python by --python or "
+                                 "$CONCORD_PYTHON", *reasons]))
 
     def run(self, *words):
         result, code, complaint = run_json(

@@ -33,7 +33,7 @@ int main(int argc, char** argv) try {
   if (!(file << result.html()).flush()) throw IoError("cannot write " + page);
   std::cout << "written: " << page << '\n';
   return result.agrees() ? 0 : 1;
-} catch (const Error& error) {
+} catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;
 }

@@ -55,6 +55,8 @@ int main(int argc, char** argv) try {
   const auto device = Device::open(argc > 1 ? argv[1] : "auto");
   const std::int64_t epochs = argc > 2 ? std::stoi(argv[2]) : 10;
   const Dataset train = data::slice(data::fashion_mnist("train"), 0, argc > 3 ? std::stoi(argv[3]) : 20000);
+  if (train.size() < kBatch)
+    throw ArgumentError(std::to_string(train.size()) + " samples are less than a batch of 64: take more");
 
   Gan gan;
   const auto variables = std::make_shared<Variables>(device, 1);
@@ -87,7 +89,7 @@ int main(int argc, char** argv) try {
     std::cout << "epoch " << epoch << "/" << epochs << ": losses " << tell.read(told).values<float>()[0] << " and "
               << draw.read(drawn).values<float>()[0] << ", dcgan.png" << std::endl;
   }
-} catch (const Error& error) {
+} catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;
 }

@@ -57,7 +57,7 @@ int main(int argc, char** argv) try {
   }
   io::write_png("denoised.png", io::picture_grid(all, 10));
   std::cout << "the three rows of denoised.png\n";
-} catch (const Error& error) {
+} catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;
 }

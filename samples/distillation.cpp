@@ -48,6 +48,9 @@ int main(int argc, char** argv) try {
   const std::int64_t epochs = argc > 3 ? std::stoi(argv[3]) : 2;
   const Dataset train = data::slice(data::fashion_mnist("train"), 0, argc > 4 ? std::stoi(argv[4]) : 20000);
   const Dataset test = data::fashion_mnist("test");
+  const std::int64_t batches = train.size() / kBatch;
+  if (batches == 0)
+    throw ArgumentError(std::to_string(train.size()) + " samples are less than a batch of 64: take more");
 
   Trainer teacher{models::make("lenet"), loss::cross_entropy, optim::Adam{}, teachers, {.seed = 1}};
   teacher.fit(train, {.epochs = epochs});
@@ -57,7 +60,6 @@ int main(int argc, char** argv) try {
   nn::Sequential net{nn::Flatten{}, nn::Linear{784, 32}, nn::ReLU{}, nn::Linear{32, 10}};
   const auto variables = std::make_shared<Variables>(students, 2);
   Program step = learning(net, variables);
-  const std::int64_t batches = train.size() / kBatch;
   const auto batch = [&](std::int64_t i) { return data::slice(train, i % batches * kBatch, kBatch); };
   const auto ask = [&](std::int64_t i) {
     return std::async(std::launch::async, [&, i] { return teacher.predict(batch(i), kBatch); });
@@ -73,7 +75,7 @@ int main(int argc, char** argv) try {
   }
   next.wait();
   std::cout << "student on " << students->info().name << ": " << 100 * accuracy(net, variables, test) << " %\n";
-} catch (const Error& error) {
+} catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;
 }

@@ -31,7 +31,7 @@ int main(int argc, char** argv) try {
     }
     std::cout << '\n';
   }
-} catch (const Error& error) {
+} catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;
 }

@@ -38,7 +38,7 @@ int main(int argc, char** argv) try {
                       .augmentation = data::in_order({data::random_crop(1, 2), data::random_horizontal_flip(1)})});
   std::cout << "accuracy " << 100 * trainer.evaluate(test).accuracy.value() << " %\n";
   trainer.save("resnet20.safetensors");
-} catch (const Error& error) {
+} catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;
 }

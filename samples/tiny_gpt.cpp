@@ -92,7 +92,7 @@ int main(int argc, char** argv) try {
   const std::span<const std::int32_t> unseen = text.validation.features.values<std::int32_t>();
   const std::string prompt = data::decode(text.alphabet, unseen.subspan(unseen.size() / 2, 40));
   std::cout << continued(prompt, 400, net, trainer.variables(), text.alphabet) << '\n';
-} catch (const Error& error) {
+} catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;
 }

@@ -116,7 +116,7 @@ int main(int argc, char** argv) try {
               << std::endl;
     estimate = 0;
   }
-} catch (const Error& error) {
+} catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;
 }

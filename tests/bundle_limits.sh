@@ -60,3 +60,7 @@ ends 0 0 "no-subgroups [ops]" --limits all --rooms ops
 [[ $(wc -l <"$LOG") == 30 ]]
 ends 0 2 "no test is of the room operators" --limits all --rooms ops,operators
 ends 0 2 "run --limits NAMES" --limits least-32
+ends 0 2 "run --limits NAMES" --only test
+ends 0 2 "run --limits NAMES" --only tests,banch
+ends 0 0 "all 4 steps passed" --only compare,bench --devices cpu
+ends 0 2 "no test is of the room opencl" --limits least-64  # there is no program of the room faults

@@ -5,7 +5,8 @@
 // Prints CSV, a line a problem and pass: batch, heads, tokens, width, causal, pass, microseconds, TFLOP/s, kernels. The
 // backward pass is the gradient of queries and that of keys and values, without the sums of rows before them. A pass
 // has 4·batch·heads·tokens²·width FLOPs forward and 10 backward, half of them if it is causal, as FlashAttention
-// counts. bench/attention_vs_pytorch sets PyTorch beside it. DROPOUT is a probability.
+// counts. bench/attention_vs_pytorch sets PyTorch beside it. PRECISION is bf16 (unless given) or fp16, DROPOUT is a
+// probability. Exit code: 0, 1 where something fails, 2 for wrong usage.
 #include "concord/ops/attention.hpp"
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "concord/core/check.hpp"
@@ -144,16 +146,16 @@ void measure(Device& device, const Problem& p, Precision precision, float dropou
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 4) {
+  const std::string_view name = argc > 2 ? argv[2] : "bf16";
+  const std::optional<float> dropout = argc > 3 ? number_in_text<float>(argv[3]) : 0.0F;
+  if (argc < 2 || argc > 4 || (name != "bf16" && name != "fp16") || !dropout) {
     fmt::print(stderr, "usage: bench_attention DEVICE [bf16|fp16 [DROPOUT]]\n");
-    return 1;
+    return 2;
   }
   try {
     const DevicePtr device = Device::open(argv[1]);
     CONCORD_CHECK(device->info().backend == "opencl", ArgumentError, "{} is no OpenCL device", argv[1]);
-    const Precision precision = argc >= 3 && std::string(argv[2]) == "fp16" ? Precision::fp16 : Precision::bf16;
-    const std::optional<float> dropout = argc == 4 ? number_in_text<float>(argv[3]) : 0.0F;
-    CONCORD_CHECK(dropout.has_value(), ArgumentError, "{} is no probability", argv[3]);
+    const Precision precision = precision_of(name);
     fmt::print("batch,heads,tokens,width,causal,pass,microseconds,teraflops,kernels\n");
     for (const std::int64_t tokens : {512, 1024, 2048, 4096, 8192}) {
       for (const bool causal : {false, true}) {

@@ -99,7 +99,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
         float now = largest[i][below];
         EACH(j, N_TILES) now = fmax(now, fmax(scores[i][j][2 * below], scores[i][j][2 * below + 1]));
         now = row_largest(now);
-        factors[i][below] = power_of(largest[i][below], now);
+        factors[i][below] = change_of(largest[i][below], now);
         largest[i][below] = now;
         sum[i][below] *= factors[i][below];
         EACH(j, N_TILES) EACH(odd, 2) {

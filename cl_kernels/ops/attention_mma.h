@@ -50,14 +50,20 @@ static inline bool has_strange(float results[M_TILES][D_TILES][4]) {
   return !(sum == 0.0f);
 }
 
-// exp(score − largest); `largest` is −∞ for a row that sees nothing.
+// exp(score − largest); `largest` is −∞ for a row that sees nothing. With a mask, scores may all be near −1e9. Without one
+// the rounding of −largest·LOG2_E, the same for all scores of a row, cancels in its sum.
 static inline float power_of(const float score, const float largest) {
   const float base = largest == -INFINITY ? 0.0f : largest;  // not −∞ − −∞; a NaN stays one
-#ifdef TOKENS
+#if defined(TOKENS) && !defined(MASK)
   return power_of_two(fma(score, LOG2_E, -base * LOG2_E));
 #else
   return power_of_two((score - base) * LOG2_E);
 #endif
+}
+
+// What was summed up with the largest score `before` changes by when it is `now`; not rounded where it stays.
+static inline float change_of(const float before, const float now) {
+  return before == now ? 1.0f : power_of_two((before - now) * LOG2_E);
 }
 
 // Zeros for what is not finite in a tile of OTHER rows that has arrived, a mark for the rows that had it. Begins and ends

@@ -28,6 +28,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   const uint first = ((uint)get_num_groups(2) - 1 - (uint)get_group_id(2)) * OWN;
   const uint head = (uint)get_group_id(0), batch = (uint)get_group_id(1);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
+  const ulong all_rows = (ulong)get_num_groups(1) * heads * queries;
   const ulong of_vectors = OF_HEAD(batch, head, heads, queries);
   const uint key_head = head / (heads / key_heads);
   k += k_offset + OF_K(batch, key_head);
@@ -45,9 +46,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   const uint all_end = keys_seen(min(own, queries - 1), length, queries);
 
   float results[M_TILES][D_TILES][4], largest[M_TILES][2], row_delta[M_TILES][2], factors[M_TILES][2];
+#ifdef NUMBERS_F16
+  float inverse[M_TILES][2];
+#endif
   EACH(i, M_TILES) EACH(below, 2) {
     const uint t = min(own + 16 * i + 8 * below + ROW, queries - 1);
     largest[i][below] = statistics[t];
+#ifdef NUMBERS_F16
+    inverse[i][below] = statistics[all_rows + t];
+#endif
     row_delta[i][below] = delta[(ulong)t * DELTA_PITCH];
     factors[i][below] = 1.0f;
   }
@@ -85,6 +92,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
         const float added = s < keys ? mask[t * mask_row + s] : 0.0f;
 #endif
         weights[i][j][e] = POWER(weights[i][j][e], added, largest[i][e / 2]);
+#ifdef NUMBERS_F16
+        weights[i][j][e] *= inverse[i][e / 2];  // before slopes are packed: they would overflow
+#endif
       }
       if (guarded) {  // a marked key that is seen has a weight of 0 or a row of NaN, which the sum of the row brings
         EACH(i, M_TILES) EACH(j, N_TILES) EACH(e, 4) {
@@ -116,8 +126,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
     if (guarded || !any_item(&flag, has_strange(results))) break;
   }
   EACH(i, M_TILES) EACH(below, 2) {
+#ifdef NUMBERS_F16
+    factors[i][below] = valid && !isnan(inverse[i][below]) ? scale : NAN;
+#else
     const uint t = min(own + 16 * i + 8 * below + ROW, queries - 1);
-    factors[i][below] = valid ? scale * statistics[(ulong)get_num_groups(1) * heads * queries + t] : NAN;
+    factors[i][below] = valid ? scale * statistics[all_rows + t] : NAN;
+#endif
   }
   store_rows(diff_q + diff_q_offset + of_vectors, QUERY_PITCH, own, queries, results, factors);
 }

@@ -26,7 +26,7 @@ static inline void weigh_scores(float scores[SCORES], float largest[2], float su
     float most[2] = {-INFINITY, -INFINITY}, sums[2] = {0.0f, 0.0f};  // of two independent chains
     EACH(j, SCORES / 4) EACH(odd, 2) most[odd] = fmax(most[odd], scores[4 * j + 2 * below + odd]);
     const float now = fmax(largest[below], row_largest(fmax(most[0], most[1])) * unit), shift = shift_of(now);
-    factors[below] = power_of(largest[below], 1.0f, shift);
+    factors[below] = change_of(largest[below], now);
     largest[below] = now;
     EACH(j, SCORES / 4) EACH(odd, 2) {
       const uint i = 4 * j + 2 * below + odd;

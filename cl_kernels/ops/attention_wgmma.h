@@ -142,17 +142,26 @@ static inline void pack_weights(uint packed[SCORES / 2], const float weights[SCO
   if (ITEM % 32 == 0) BARRIER_ARRIVE(empty)
 
 // exp(score − largest) from scores in parts of `unit`; `largest` is −∞ for a row that sees nothing. A mask is added to
-// scaled scores; without one a product of q and k is a score in parts of `scale`.
+// scaled scores, in parts of 1, which may all be near −1e9: their differences are exact. Without one a product of q and k
+// is a score in parts of `scale`, and the rounding of the shift, the same for all scores of a row, cancels in its sum.
 #ifdef MASK
 #define SCORE_UNIT 1.0f
-#else
-#define SCORE_UNIT scale
-#endif
 static inline float shift_of(const float largest) {
-  return largest == -INFINITY ? 0.0f : -largest * LOG2_E;  // not −∞ − −∞; a NaN stays one
+  return largest == -INFINITY ? 0.0f : -largest;  // not −∞ − −∞; a NaN stays one
 }
 static inline float power_of(const float score, const float unit, const float shift) {
+  return power_of_two((score + shift) * LOG2_E);
+}
+#else
+#define SCORE_UNIT scale
+static inline float shift_of(const float largest) { return largest == -INFINITY ? 0.0f : -largest * LOG2_E; }
+static inline float power_of(const float score, const float unit, const float shift) {
   return power_of_two(fma(score, unit * LOG2_E, shift));
+}
+#endif
+// What was summed up with the largest score `before` changes by when it is `now`; not rounded where it stays.
+static inline float change_of(const float before, const float now) {
+  return before == now ? 1.0f : power_of_two((before - now) * LOG2_E);
 }
 
 // Whether a result of this item is not finite.

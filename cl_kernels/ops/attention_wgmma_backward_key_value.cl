@@ -52,7 +52,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
           NEXT_STAGE(stage, phase)
         }
       } else if (WARP == MULTIPLIERS / 32 + 1) {
-        // Of every row: what its power is shifted by, the inverse of its sum, its delta; 0 beyond the last one.
+        // Of every row: what its power is shifted by, the inverse of its sum, its delta; beyond the last one a weight
+        // of 0.
 #pragma unroll 1
         EACH_TILE() {
           tries = wait_phase(empty + 8 * stage, phase ^ 1, tries);
@@ -61,7 +62,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
             const uint t = is_row ? tile + r : 0;
             const ulong of_head = (ulong)head * queries;
             __local float *const to = rows + stage * (ROW_BYTES / 4) + r;
-            to[0] = shift_of(statistics[of_head + t]);
+            to[0] = is_row ? shift_of(statistics[of_head + t]) : -INFINITY;
             to[OTHER] = is_row ? statistics[all_rows + of_head + t] : 0.0f;
             to[2 * OTHER] = is_row ? delta[(ulong)head * HEAD_APART + (ulong)t * DELTA_PITCH] : 0.0f;
           }

@@ -59,10 +59,16 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
   const uint row_of_squares = drawn_row(batch * heads + head, own, queries);
 #endif
   float results[RESULTS], shift[2], row_delta[2];
+#ifdef NUMBERS_F16
+  float inverse[2];
+#endif
   EACH(below, 2) {
-    const uint t = min(own + 8 * below + ROW, queries - 1);
-    shift[below] = shift_of(statistics[t]);
+    const uint row = own + 8 * below + ROW, t = min(row, queries - 1);
+    shift[below] = row < queries ? shift_of(statistics[t]) : -INFINITY;  // a weight of 0 beyond the last one
     row_delta[below] = delta[(ulong)t * DELTA_PITCH];
+#ifdef NUMBERS_F16
+    inverse[below] = statistics[all_rows + t];
+#endif
   }
   bool guarded = false;
 #pragma unroll 1
@@ -95,6 +101,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
         const float added = s < keys ? mask[t * mask_row + s] : 0.0f;
 #endif
         scores[i] = POWER(scores[i], added, shift[BELOW(i)]);
+#ifdef NUMBERS_F16
+        scores[i] *= inverse[BELOW(i)];  // before slopes are packed: they would overflow
+#endif
       }
       if (tile + OTHER > all_end) {
         EACH(below, 2) {
@@ -133,8 +142,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
   }
   float factors[2];
   EACH(below, 2) {
-    const uint t = min(own + 8 * below + ROW, queries - 1);
-    factors[below] = valid ? scale * statistics[all_rows + t] : NAN;
+#ifdef NUMBERS_F16
+    factors[below] = valid && !isnan(inverse[below]) ? scale : NAN;
+#else
+    factors[below] = valid ? scale * statistics[all_rows + min(own + 8 * below + ROW, queries - 1)] : NAN;
+#endif
   }
   store_rows(diff_q + diff_q_offset + OF_HEAD(batch, head, heads, queries), QUERY_PITCH, own, queries, results, factors);
 }

@@ -7,6 +7,7 @@
 #include "concord/cli/bench_network.hpp"
 #include "concord/cli/operator_table.hpp"
 #include "concord/compile/measure.hpp"
+#include "concord/core/check.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/energy/meter.hpp"
@@ -168,20 +169,24 @@ void add_bench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Measure training step and inference of a network on a device");
   const auto options = std::make_shared<BenchArguments>();
   options->network.add(*command);
-  command->add_option("--seconds", options->seconds, "Seconds to measure each of them")
-      ->capture_default_str()
-      ->check(positive());
+  CLI::Option* const seconds = command->add_option("--seconds", options->seconds, "Seconds to measure each of them")
+                                   ->capture_default_str()
+                                   ->check(positive());
   command
       ->add_option("--trace", options->trace.file,
                    "Without a file: measure every kernel (see also profile); with a file: write a timeline there, for "
                    "https://ui.perfetto.dev")
       ->type_name("[FILE]")
       ->expected(0, 1);
-  command->add_flag("--first-step", options->first_step,
-                    "Only report the time of the first step, from the start of the process");
+  command
+      ->add_flag("--first-step", options->first_step,
+                 "Only report the time of the first step, from the start of the process")
+      ->excludes(seconds);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, command] {
     options->kernels = command->count("--trace") > 0 && options->trace.file.empty();
+    CONCORD_CHECK(!options->kernels || !options->first_step, ArgumentError,
+                  "--trace without a file measures every kernel, which --first-step does not");
     options->trace.around([&] { run_bench(*options); });
   });
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -30,6 +31,12 @@ Number number_of(const std::map<std::string, std::string>& network, const std::s
   return number;
 }
 
+/// A number that was not given, or that cases of earlier versions do not have, stays as it is.
+void read_given(const std::map<std::string, std::string>& network, const std::string& key, double& number) {
+  const auto found = network.find(key);
+  if (found != network.end() && !found->second.empty()) number = number_of<double>(network, key);
+}
+
 TrainingOptions training_of(const std::map<std::string, std::string>& network) {
   TrainingOptions training;
   training.model = text_of(network, "model");
@@ -37,6 +44,11 @@ TrainingOptions training_of(const std::map<std::string, std::string>& network) {
   training.lr = number_of<double>(network, "lr");
   training.momentum = number_of<double>(network, "momentum");
   training.weight_decay = number_of<double>(network, "weight_decay");
+  read_given(network, "eps", training.eps);
+  std::array<double, 2> betas{-1, -1};
+  read_given(network, "beta1", betas[0]);
+  read_given(network, "beta2", betas[1]);
+  if (betas[0] >= 0 && betas[1] >= 0) training.betas = {betas[0], betas[1]};
   training.decay_matrices_only = text_of(network, "decay_matrices_only") == "true";
   training.freeze = split(text_of(network, "freeze"), '\n');
   training.batch = number_of<std::int64_t>(network, "batch");
@@ -48,6 +60,9 @@ TrainingOptions training_of(const std::map<std::string, std::string>& network) {
 
 std::map<std::string, std::string> case_network(const TrainingOptions& training, const Samples& data, int classes,
                                                 const std::string& precision) {
+  const auto beta = [&](std::size_t i) {
+    return training.betas.empty() ? std::string() : fmt::format("{}", training.betas.at(i));
+  };
   return {{"model", training.model},
           {"sample", sample_text(data.feature_specs()[0].spec.shape)},
           {"classes", fmt::format("{}", classes)},
@@ -58,6 +73,9 @@ std::map<std::string, std::string> case_network(const TrainingOptions& training,
           {"lr", fmt::format("{}", training.lr)},
           {"momentum", fmt::format("{}", training.momentum)},
           {"weight_decay", fmt::format("{}", training.weight_decay)},
+          {"beta1", beta(0)},
+          {"beta2", beta(1)},
+          {"eps", fmt::format("{}", training.eps)},
           {"decay_matrices_only", training.decay_matrices_only ? "true" : "false"},
           {"freeze", fmt::format("{}", fmt::join(training.freeze, "\n"))}};
 }

@@ -49,6 +49,11 @@ CompareReply answer_of(const std::string& program, std::vector<std::string> argu
                           end.how.empty() ? "" : fmt::format(" and ended: {}", end.how), advice));
 }
 
+/// A program may change its folder.
+void make_absolute(std::string& file) {
+  if (!file.empty()) file = std::filesystem::absolute(file).string();
+}
+
 }  // namespace
 
 void require_agreement(const CompareReply& reply) {
@@ -59,6 +64,10 @@ void require_agreement(const CompareReply& reply) {
 void compare_program(const std::string& program, std::vector<std::string> arguments, CompareRequest request) {
   request.name = std::filesystem::path(program).filename().string();
   request.network = case_program(program, arguments);
+  for (std::string* const file :
+       {&request.outputs.html_file, &request.outputs.json_file, &request.outputs.case_file, &request.trace_file}) {
+    make_absolute(*file);
+  }
   const CompareReply reply =
       answer_of(program, std::move(arguments), std::move(request), "compared nothing",
                 "; a program with its own training loop calls concord::compare (samples/compare_devices.cpp)");
@@ -66,13 +75,15 @@ void compare_program(const std::string& program, std::vector<std::string> argume
   require_agreement(reply);
 }
 
-CompareReply replay_program(const std::string& program, std::vector<std::string> arguments,
-                            const std::string& case_file, const std::string& device, const std::string& trace_file) {
+CompareReply replay_program(const std::string& program, std::vector<std::string> arguments, std::string case_file,
+                            const std::string& device, std::string trace_file) {
+  make_absolute(case_file);
+  make_absolute(trace_file);
   return answer_of(program, std::move(arguments),
                    {.name = {},
                     .devices = {device},
                     .outputs = {.prints_json = true},
-                    .replayed_case = std::filesystem::absolute(case_file).string(),
+                    .replayed_case = case_file,
                     .trace_file = trace_file},
                    "replayed nothing", "");
 }

@@ -8,6 +8,7 @@
 
 #include "concord/cli/counted.hpp"
 #include "concord/cli/dataset.hpp"
+#include "concord/cli/label_metrics.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/sample_kind.hpp"
 #include "concord/cli/saved_network.hpp"
@@ -122,8 +123,11 @@ void run_evaluate(EvaluateArguments options) {
                   {.precision = options.precision.get()});
   load_weights(trainer, saved, options.saved.permit);
   std::vector<std::int32_t> damaged;
+  const LabelMetrics label_metrics(dataset, source.trained(dataset).table);
+  options.evaluate.metrics = label_metrics.parts();
   options.evaluate.left_out = [&](std::int32_t row) { damaged.push_back(row); };
   Metrics metrics = trainer.evaluate(dataset, options.evaluate);
+  label_metrics.join(metrics.named);
   const SharedSamples counted_samples = damaged.empty() ? samples : data::without_rows(samples, damaged);
   if (model.task == models::Task::transcription && !saved.trained.alphabet.empty()) {
     const data::TranscriptErrors errors =

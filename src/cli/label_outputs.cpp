@@ -34,14 +34,6 @@ class SlicedNetwork final : public nn::Module {
 
 using Labels = std::vector<data::CsvEncoding::Label>;
 
-Labels targets_of(const data::CsvEncoding& table) {
-  Labels targets;
-  for (const data::CsvEncoding::Label& label : table.labels) {
-    if (label.classes.empty()) targets.push_back(label);
-  }
-  return targets;
-}
-
 /// Column `first` + i becomes `change(column, targets[i])`; those before `first` stay.
 template <class Change>
 Value change_columns(const Value& all, std::int64_t first, const Labels& targets, const Change& change) {
@@ -76,6 +68,14 @@ class NetworkInUnits final : public nn::Module {
 };
 
 }  // namespace
+
+std::vector<data::CsvEncoding::Label> targets_of(const data::CsvEncoding& table) {
+  Labels targets;
+  for (const data::CsvEncoding::Label& label : table.labels) {
+    if (label.classes.empty()) targets.push_back(label);
+  }
+  return targets;
+}
 
 std::shared_ptr<nn::Module> with_units(std::shared_ptr<nn::Module> network, const data::CsvEncoding& table) {
   Labels targets = targets_of(table);

@@ -18,6 +18,8 @@ struct LabelOutput {
   bool has_classes = true;
 };
 
+/// The labels of a table that are numbers to be predicted.
+[[nodiscard]] std::vector<data::CsvEncoding::Label> targets_of(const data::CsvEncoding& table);
 /// The outputs that the labels of a table need: one for each label with classes, and one for all targets.
 [[nodiscard]] std::vector<LabelOutput> label_outputs_of(const data::CsvEncoding& table);
 /// Classes of a network that has all of them.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@ struct PlanArguments {
   bool is_afterwards = false;
   int accumulate = 1;
   double step_ms = 0;
+  std::string known_step;
   double deviation = -1;  // below 0: as recorded
   bool json = false;
 };
@@ -77,16 +79,28 @@ std::vector<int> ranks_up_to(int most, int per_machine) {
   return ranks;
 }
 
+struct KnownStep {
+  int ranks = 0;
+  double seconds = 0;
+};
+
+/// "2:19.5": ranks and milliseconds.
+KnownStep known_step(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const auto ranks = number_in_text<int>(std::string_view(text).substr(0, colon));
+  const auto milliseconds =
+      colon == std::string::npos ? std::nullopt : number_in_text<double>(std::string_view(text).substr(colon + 1));
+  CONCORD_CHECK(ranks && milliseconds && *ranks >= 2 && std::isfinite(*milliseconds) && *milliseconds > 0,
+                ArgumentError, "--known-step {}: expected ranks from 2 on and milliseconds above 0, as in 2:19.5",
+                printable(text));
+  return {*ranks, *milliseconds / 1e3};
+}
+
 /// Refuses what would be ignored.
-void check_plan_options(const PlanArguments& options, const CLI::App& command) {
-  for (const CLI::Option* const option : command.get_options()) {
-    const std::string name = option->get_name();
-    const bool is_of_prediction = name == "net" || name == "--trace" || name == "--ranks" || name == "--link" ||
-                                  name == "--machine" || name == "--inside" || name == "--algorithm" ||
-                                  name == "--bucket" || name == "--accumulate" || name == "--step-ms" ||
-                                  name == "--deviation" || name == "--no-overlap" || name == "--json";
-    CONCORD_CHECK(options.measure.empty() || !is_of_prediction || option->count() == 0, ArgumentError,
-                  "{}: --measure only times exchanges and writes them to its file", name);
+void check_plan_options(const PlanArguments& options, const std::vector<CLI::Option*>& of_prediction) {
+  for (const CLI::Option* const option : of_prediction) {
+    CONCORD_CHECK(options.measure.empty() || option->count() == 0, ArgumentError,
+                  "{}: --measure only times exchanges and writes them to its file", option->get_name());
   }
   CONCORD_CHECK(options.inside.empty() || options.per_machine > 1, ArgumentError,
                 "--inside is the link between ranks of one machine: say with --machine how many it has");
@@ -111,16 +125,22 @@ void run_plan(const PlanArguments& options) {
   PlanReport report{.network = std::string(model.name), .step = step, .setting = setting, .inside = {}, .between = {}};
   if (options.per_machine > 1)
     report.inside = options.inside.empty() ? recorded_link(step, "--inside") : known_link(options.inside);
-  if (options.ranks > options.per_machine)
+  const KnownStep known = options.known_step.empty() ? KnownStep{} : known_step(options.known_step);
+  if (std::max(options.ranks, known.ranks) > options.per_machine)
     report.between = options.link.empty() ? recorded_link(step, "--link") : known_link(options.link);
-  for (const std::optional<KnownLink>& known : {report.inside, report.between}) {
-    if (known) setting.cluster.sum_per_byte = std::max(setting.cluster.sum_per_byte, known->sum_per_byte);
+  for (const std::optional<KnownLink>& link : {report.inside, report.between}) {
+    if (link) setting.cluster.sum_per_byte = std::max(setting.cluster.sum_per_byte, link->sum_per_byte);
   }
   if (report.inside) setting.cluster.inside = report.inside->link;
   if (report.between) setting.cluster.between = report.between->link;
+  plan::Planner planner(step);
+  if (known.ranks > 0) {
+    plan::Setting of_known = setting;
+    of_known.cluster.ranks = known.ranks;
+    setting.slowdown = planner.slowdown_of(of_known, known.seconds);
+  }
   report.setting = setting;
 
-  plan::Planner planner(step);
   for (const int ranks : ranks_up_to(options.ranks, options.per_machine)) {
     setting.cluster.ranks = ranks;
     report.predictions.push_back(planner.predict(setting));
@@ -176,15 +196,24 @@ void add_plan(CLI::App& app) {
       ->add_option("--deviation", options->deviation,
                    "Standard deviation of the computation of a step, as a part of it [as recorded]")
       ->check(from_0_to_1());
-  command->add_flag("--no-overlap", options->is_afterwards, "Exchange after the backward pass instead of beside it");
+  CLI::Option* const afterwards = command->add_flag("--no-overlap", options->is_afterwards,
+                                                    "Exchange after the backward pass instead of beside it");
+  command
+      ->add_option(
+          "--known-step", options->known_step,
+          "The measured step of so many ranks, as RANKS:MS: what it takes longer than predicted is put down to "
+          "computation that is slower beside exchanges")
+      ->excludes(afterwards);
+  command->add_flag("--json", options->json, "Print JSON");
+  const std::vector<CLI::Option*> of_prediction =
+      command->get_options([](const CLI::Option* option) { return option->get_name() != "--help"; });
   command
       ->add_option("--measure", options->measure,
                    "Instead, time exchanges between the ranks of --devices, and write them to this file")
       ->check(file_name());
   options->measured.add(*command);
-  command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options, command] {
-    check_plan_options(*options, *command);
+  command->callback([options, of_prediction] {
+    check_plan_options(*options, of_prediction);
     run_plan(*options);
   });
 }

@@ -70,6 +70,9 @@ std::string plan_table(const PlanReport& report) {
                       name_of(report.setting.algorithm),
                       report.setting.bucket > 0 ? "of " + human_bytes(report.setting.bucket) : "as in a training");
   if (report.setting.accumulate > 1) text += fmt::format(", {} batches an update", report.setting.accumulate);
+  if (report.setting.slowdown > 0) {
+    text += fmt::format(", computation beside exchanges {:.3g} times as long", 1 + report.setting.slowdown);
+  }
   text += "\n\n";
   std::vector<std::vector<std::string>> rows{
       {"ranks", "step ms", "efficiency", "exchange ms", "exposed ms", "slowest rank ms", "limit"}};
@@ -99,6 +102,7 @@ nlohmann::ordered_json plan_json(const PlanReport& report) {
                               {"algorithm", name_of(report.setting.algorithm)},
                               {"bucket_bytes", report.setting.bucket},
                               {"accumulate", report.setting.accumulate},
+                              {"slowdown", report.setting.slowdown},
                               {"link_between", nullptr},
                               {"link_inside", nullptr}};
   if (report.between) json["link_between"] = json_of(*report.between);

@@ -10,6 +10,7 @@
 #include "concord/cli/counted.hpp"
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/first_rank.hpp"
+#include "concord/cli/label_metrics.hpp"
 #include "concord/cli/launch.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/parallel.hpp"
@@ -19,6 +20,7 @@
 #include "concord/cli/validation.hpp"
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/io/checkpoint.hpp"
 
 namespace concord::cli {
@@ -41,7 +43,7 @@ struct TrainArguments {
 std::string text_of(const Metrics& metrics) {
   std::string text = fmt::format("loss {:.4f}", metrics.loss);
   if (metrics.accuracy) text += fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
-  for (const auto& [name, value] : metrics.named) text += fmt::format(", {} {:.4g}", name, value);
+  for (const auto& [name, value] : metrics.named) text += fmt::format(", {} {:.4g}", escaped(name), value);
   return fmt::format("{}, {}", text, counted(metrics.samples, "sample"));
 }
 
@@ -120,15 +122,20 @@ class Files {
 };
 
 /// On the test set; in batches of the training where the device has no memory for larger ones.
-Metrics tested(Trainer& trainer, const Samples& test, const FitOptions& fit) {
+Metrics tested(Trainer& trainer, const Samples& test, const FitOptions& fit, const Trained& trained) {
+  const LabelMetrics label_metrics(test, trained.table);
   EvaluateOptions how;
   how.bad_samples = fit.bad_samples;
+  how.metrics = label_metrics.parts();
+  Metrics metrics;
   try {
-    return trainer.evaluate(test, how);
+    metrics = trainer.evaluate(test, how);
   } catch (const OutOfMemory&) {
     how.batch = fit.batch;
-    return trainer.evaluate(test, how);
+    metrics = trainer.evaluate(test, how);
   }
+  label_metrics.join(metrics.named);
+  return metrics;
 }
 
 void say_resumed(const TrainArguments& options, const Trainer& trainer) {
@@ -186,6 +193,7 @@ void run_train(TrainArguments& options) {
   FitOptions fit = recipe.fit_options();
   const TrainData data = open_train_data(recipe, options.validation, trained_before(options), model);
   fit.validate = data.validation;
+  if (fit.validate && data.trained.table) fit.metrics = errors_of_targets(*data.trained.table);
   if (!fit.validate) recipe.check_without_validation();
   const DevicePtr device = options.device.open();
   recipe.precision.warn_of(device->info());
@@ -247,7 +255,7 @@ void run_train(TrainArguments& options) {
   }
   nlohmann::json json = json_of(options, trainer, history);
   if (data.test && !stop_requested()) {  // looked at once, and with --validate split nothing was chosen by it
-    const Metrics metrics = tested(trainer, *data.test, fit);
+    const Metrics metrics = tested(trainer, *data.test, fit, data.trained);
     if (!options.quiet && is_first()) say("test: " + text_of(metrics));
     if (log && is_first()) log->on_test(metrics);
     json["test"] = json_of(metrics);

@@ -52,6 +52,10 @@ class Group {
   /// Waits until all ranks have called it.
   virtual void barrier() = 0;
 
+  /// Throws RankLost if another rank is known to be lost. Does not wait; transports that learn of a lost rank only in
+  /// an operation do nothing.
+  virtual void look_for_lost() {}
+
   /// A second group of the same ranks, whose operations have an order of their own, so that another thread may use it.
   /// All ranks call it.
   [[nodiscard]] virtual std::shared_ptr<Group> duplicate() = 0;

@@ -83,6 +83,12 @@ void SharedBlock::wait_for(const Counter& counter, std::uint32_t target, int oth
   }
 }
 
+void SharedBlock::look_for_lost() const {
+  for (int other = 0; other < size_; ++other) {
+    if (other != rank_) look_at(other);
+  }
+}
+
 bool SharedBlock::has_ended(int rank) const {
   const pid_t process = seat(rank).process.load();
   return process != 0 && ::kill(process, 0) != 0 && errno == ESRCH;

@@ -58,6 +58,9 @@ class SharedBlock {
   /// deadline, or if the group has ended.
   void wait_for(const Counter& counter, std::uint32_t target, int other) const;
 
+  /// Throws RankLost if the group or another rank has ended, without waiting.
+  void look_for_lost() const;
+
   /// The ranks that go on after one is lost.
   struct Survivors {
     std::shared_ptr<SharedMemory> memory;  // of their block; null for one rank

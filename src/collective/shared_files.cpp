@@ -16,28 +16,10 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/open_file.hpp"
 
 namespace concord::collective {
 namespace {
-
-/// A socket or file that is closed at the end.
-class Open {
- public:
-  explicit Open(int file = -1) : file_(file) {}
-  Open(Open&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-  Open& operator=(Open&& other) noexcept {
-    std::swap(file_, other.file_);
-    return *this;
-  }
-  ~Open() {
-    if (file_ >= 0) ::close(file_);
-  }
-  [[nodiscard]] int get() const { return file_; }
-  [[nodiscard]] int take() { return std::exchange(file_, -1); }
-
- private:
-  int file_;
-};
 
 [[noreturn]] void fail(const char* what) {
   throw IoError(fmt::format("the ranks of this machine cannot share memory: {}: {}", what, std::strerror(errno)));
@@ -88,7 +70,7 @@ void wait_until_readable(int socket) {
                 deadline_seconds());
 }
 
-std::pair<int, Open> receive_file(int socket) {
+std::pair<int, OpenFile> receive_file(int socket) {
   int rank = -1, file = -1;
   iovec bytes{&rank, sizeof rank};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -102,7 +84,7 @@ std::pair<int, Open> receive_file(int socket) {
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) fail("no descriptor came");
   std::memcpy(&file, CMSG_DATA(header), sizeof file);
-  return {rank, Open(file)};
+  return {rank, OpenFile(file)};
 }
 
 bool is_same_user(int socket) {
@@ -117,16 +99,16 @@ std::vector<int> share_files(Group& group, int file) {
   const int ranks = group.size(), own = group.rank();
   std::vector<Name> names(static_cast<std::size_t>(ranks));
   names[static_cast<std::size_t>(own)] = new_name();
-  const Open listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const OpenFile listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto [own_address, own_size] = address_of(names[static_cast<std::size_t>(own)]);
   if (listener.get() < 0 || ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&own_address), own_size) != 0 ||
       ::listen(listener.get(), ranks) != 0) {
     fail("no socket");
   }
   group.all_gather(std::as_writable_bytes(std::span(names)), sizeof(Name));
-  std::vector<Open> files(static_cast<std::size_t>(ranks));
-  std::vector<Open> connections;  // open until all ranks have read
-  const auto exchange = [&](Open connection) {
+  std::vector<OpenFile> files(static_cast<std::size_t>(ranks));
+  std::vector<OpenFile> connections;  // open until all ranks have read
+  const auto exchange = [&](OpenFile connection) {
     send_file(connection.get(), file, own);
     auto [rank, received] = receive_file(connection.get());
     CONCORD_CHECK(rank >= 0 && rank < ranks && rank != own, IoError, "a process that is no rank shared a file");
@@ -134,7 +116,7 @@ std::vector<int> share_files(Group& group, int file) {
     connections.push_back(std::move(connection));
   };
   for (int before = 0; before < own; ++before) {
-    Open connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    OpenFile connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const auto [address, size] = address_of(names[static_cast<std::size_t>(before)]);
     if (connection.get() < 0 || ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
       fail("connect");
@@ -143,7 +125,7 @@ std::vector<int> share_files(Group& group, int file) {
   }
   for (int after = own + 1; after < ranks;) {
     wait_until_readable(listener.get());
-    Open connection(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    OpenFile connection(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (connection.get() < 0) fail("accept");
     if (!is_same_user(connection.get())) continue;
     exchange(std::move(connection));
@@ -151,7 +133,7 @@ std::vector<int> share_files(Group& group, int file) {
   }
   group.barrier();
   std::vector<int> shared;
-  for (Open& one : files) shared.push_back(one.take());
+  for (OpenFile& one : files) shared.push_back(one.release());
   return shared;
 }
 

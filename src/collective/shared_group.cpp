@@ -116,6 +116,8 @@ class SharedGroup final : public Group {
 
   void barrier() override { take_turn(); }
 
+  void look_for_lost() override { block_.look_for_lost(); }
+
   [[nodiscard]] bool has_survivors() const override { return true; }
 
   GroupPtr duplicate() override {

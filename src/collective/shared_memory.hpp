@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <span>
 
+#include "concord/core/open_file.hpp"
+
 namespace concord::collective {
 
 /// A block of memory that several processes map. It has no name in the file system, so nothing is left of it when its
@@ -26,7 +28,7 @@ class SharedMemory {
  private:
   void map(std::size_t bytes);
 
-  int file_ = -1;
+  OpenFile file_;
   std::span<std::byte> bytes_;
 };
 

@@ -72,20 +72,10 @@ class Ends {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
       throw IoError(fmt::format("no channel to another process: {}", std::strerror(errno)));
     }
-    ours_ = ends[0];
-    theirs = ends[1];
+    ours = OpenFile(ends[0]);
+    theirs = OpenFile(ends[1]);
   }
-  Ends(const Ends&) = delete;
-  Ends& operator=(const Ends&) = delete;
-  ~Ends() {
-    if (ours_ >= 0) ::close(ours_);
-    ::close(theirs);
-  }
-  [[nodiscard]] int take_ours() { return std::exchange(ours_, -1); }
-  int theirs;
-
- private:
-  int ours_;
+  OpenFile ours, theirs;
 };
 
 /// What a program finds open.
@@ -144,40 +134,37 @@ class SpawnFiles {
 ChildProcess ChildProcess::serving(const std::filesystem::path& program, std::vector<std::string> arguments) {
   Ends ends;
   SpawnFiles files;
-  files.copy(ends.theirs, STDIN_FILENO);
-  files.copy(ends.theirs, STDOUT_FILENO);
+  files.copy(ends.theirs.get(), STDIN_FILENO);
+  files.copy(ends.theirs.get(), STDOUT_FILENO);
   files.drop(STDERR_FILENO);
-  return {files.start(program.string(), std::move(arguments), {}), ends.take_ours(), 0};
+  return {files.start(program.string(), std::move(arguments), {}), std::move(ends.ours), 0};
 }
 
 ChildProcess ChildProcess::reporting(const std::filesystem::path& program, std::vector<std::string> arguments,
                                      const std::function<std::string(int channel)>& variable, Output output) {
   Ends ends;
-  ::fcntl(ends.theirs, F_SETFD, 0);
+  ::fcntl(ends.theirs.get(), F_SETFD, 0);
   SpawnFiles files;
   if (output == Output::to_errors) files.copy(STDERR_FILENO, STDOUT_FILENO);
-  return {files.start(program.string(), std::move(arguments), {variable(ends.theirs)}), ends.take_ours(), 0};
+  return {files.start(program.string(), std::move(arguments), {variable(ends.theirs.get())}), std::move(ends.ours), 0};
 }
 
 ChildProcess ChildProcess::copy(const std::function<void()>& work) {
   Ends ends;
   const pid_t process = ::fork();
   if (process < 0) throw IoError(fmt::format("no copy of this process: {}", std::strerror(errno)));
-  if (process == 0) work_as_copy(work, ends.theirs);
-  return {process, ends.take_ours(), kWorkReturned};
+  if (process == 0) work_as_copy(work, ends.theirs.get());
+  return {process, std::move(ends.ours), kWorkReturned};
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
     : process_(other.process_),
-      channel_(std::exchange(other.channel_, -1)),
+      channel_(std::move(other.channel_)),
       success_(other.success_),
       state_(std::exchange(other.state_, State::ended)),
       status_(other.status_) {}
 
-ChildProcess::~ChildProcess() {
-  kill();
-  if (channel_ >= 0) ::close(channel_);
-}
+ChildProcess::~ChildProcess() { kill(); }
 
 void ChildProcess::look(bool waits) {
   while (state_ == State::running) {
@@ -194,9 +181,9 @@ void ChildProcess::kill() {
   look(true);
 }
 
-bool ChildProcess::send(std::string_view bytes) { return send_all(channel_, bytes); }
+bool ChildProcess::send(std::string_view bytes) { return send_all(channel_.get(), bytes); }
 bool ChildProcess::receive(std::span<char> bytes, std::chrono::seconds patience) {
-  return receive_all(channel_, bytes, patience);
+  return receive_all(channel_.get(), bytes, patience);
 }
 
 std::string ChildProcess::follow(Clock::time_point deadline, bool until_hang_up) {
@@ -207,7 +194,7 @@ std::string ChildProcess::follow(Clock::time_point deadline, bool until_hang_up)
   bool is_open = true;
   const auto receive_for = [&](int patience) {
     std::span<char> part = buffer;
-    const Received received = receive_some(channel_, patience, part);
+    const Received received = receive_some(channel_.get(), patience, part);
     if (received == Received::some) text.append(part.data(), part.size());
     is_open = received != Received::end;
     return received == Received::some;

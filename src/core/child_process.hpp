@@ -12,7 +12,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "concord/core/open_file.hpp"
 
 namespace concord {
 
@@ -59,14 +62,15 @@ class ChildProcess {
  private:
   enum class State : std::uint8_t { running, ended, unknown };  // unknown: it ended, but SIGCHLD is ignored
 
-  ChildProcess(pid_t process, int channel, int success) : process_(process), channel_(channel), success_(success) {}
+  ChildProcess(pid_t process, OpenFile channel, int success)
+      : process_(process), channel_(std::move(channel)), success_(success) {}
   /// Receives until the process ends or the deadline passes and, with `until_hang_up`, until the process hangs up.
   std::string follow(std::chrono::steady_clock::time_point deadline, bool until_hang_up);
   void look(bool waits);
   void kill();
 
   pid_t process_;
-  int channel_;
+  OpenFile channel_;
   int success_;  // the exit code of one that did its work
   State state_ = State::running;
   int status_ = 0;  // of one that has ended

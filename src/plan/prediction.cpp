@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "concord/core/check.hpp"
 #include "concord/core/median.hpp"
 
 namespace concord::plan {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::size_t kLeastBucket = std::size_t{256} << 10;
 constexpr double kLittle = 0.01;  // of a step
+constexpr double kMostSlowdown = 16;
 
 struct Bucket {
   std::size_t bytes = 0;
@@ -91,22 +93,26 @@ Planner::Times Planner::times(const Setting& setting) {
     times.waiting = one * std::sqrt(setting.accumulate);
   }
   const double slowest = 1 + times.waiting / (earlier + computation);
-  const double backward_end = (earlier + computation) * slowest;
+  double backward_end = (earlier + computation) * slowest;
   std::map<std::size_t, double> durations;
   const std::size_t most =
       setting.bucket > 0 ? setting.bucket : collective::bucket_bytes(ranks <= setting.cluster.per_machine);
-  double done = 0;
+  double done = 0, delay = 0;  // of computation by exchanges beside it
   for (const Bucket& bucket : buckets_of(step_, most)) {
     const auto [place, is_new] = durations.try_emplace(bucket.bytes, 0);
     if (is_new) {
       place->second = exchange_seconds(setting.cluster, static_cast<double>(bucket.bytes), setting.algorithm);
     }
-    const double ready = setting.is_overlapped ? (earlier + bucket.ready) * slowest : backward_end;
-    done = std::max(done, ready) + place->second;
+    const double ready = setting.is_overlapped ? (earlier + bucket.ready) * slowest + delay : backward_end;
+    const double begin = std::max(done, ready);
+    done = begin + place->second;
+    const double left = std::max(0.0, backward_end + delay - begin);  // computation, if it had the device for itself
+    delay += setting.slowdown * std::min(left, place->second / (1 + setting.slowdown));
     times.exchange += place->second;
     ++times.buckets;
   }
-  if (ranks == 1) done = 0;
+  if (ranks == 1) done = delay = 0;
+  backward_end += delay;
   times.exposed = std::max(0.0, done - backward_end);
   times.step = backward_end + times.exposed + step_.update + step_.idle;
   return times;
@@ -134,6 +140,7 @@ std::string Planner::limit_of(const Setting& setting, double step, double single
   without("bandwidth inside machines", [](Setting& s) { s.cluster.inside.per_byte = 0; });
   without("latency inside machines", [](Setting& s) { s.cluster.inside.latency = 0; });
   without("messages inside machines", [](Setting& s) { s.cluster.inside.gap = s.cluster.inside.overhead = 0; });
+  without("computation beside exchanges", [](Setting& s) { s.slowdown = 0; });
   without("sums of gradients", [](Setting& s) { s.cluster.sum_per_byte = 0; });
   without("the slowest rank", [](Setting& s) { s.deviation = 0; });
   return limit;
@@ -153,6 +160,26 @@ Prediction Planner::predict(const Setting& setting) {
                         .limit = {}};
   prediction.limit = limit_of(setting, prediction.step, prediction.single);
   return prediction;
+}
+
+double Planner::slowdown_of(Setting setting, double seconds) {
+  constexpr int kHalvings = 60;
+  const auto step_with = [&](double slowdown) {
+    setting.slowdown = slowdown;
+    return times(setting).step;
+  };
+  if (step_with(0) >= seconds) return 0;
+  const double longest = step_with(kMostSlowdown);
+  CONCORD_CHECK(longest > seconds, ArgumentError,
+                "exchanges beside computation do not explain a step of {:.4g} ms on {} ranks: even {:g} times slower "
+                "computation makes it {:.4g} ms",
+                seconds * 1e3, setting.cluster.ranks, 1 + kMostSlowdown, longest * 1e3);
+  double below = 0, above = kMostSlowdown;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (below + above) / 2;
+    (step_with(middle) < seconds ? below : above) = middle;
+  }
+  return above;
 }
 
 std::pair<std::size_t, Prediction> Planner::best_bucket(Setting setting) {

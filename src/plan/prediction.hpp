@@ -20,6 +20,8 @@ struct Setting {
   std::size_t bucket = 0;     // bytes; 0: as a training has them (collective/buckets.hpp)
   bool is_overlapped = true;  // exchanges run beside the backward pass
   int accumulate = 1;         // batches of each rank in an update
+  /// Computation beside an exchange takes 1 + slowdown times as long.
+  double slowdown = 0;
   /// Standard deviation of the computation of a step, as a part of it; empty: as it was recorded.
   std::optional<double> deviation;
 };
@@ -44,6 +46,9 @@ class Planner {
   [[nodiscard]] const RecordedStep& step() const { return step_; }
   /// Throws ArgumentError for ranks that do not fill the machines.
   [[nodiscard]] Prediction predict(const Setting& setting);
+  /// The slowdown with which the step of this setting takes so many seconds; 0 if it takes longer without any. Throws
+  /// ArgumentError if no slowdown below 16 makes it so long.
+  [[nodiscard]] double slowdown_of(Setting setting, double seconds);
   /// The size of buckets, from 256 KiB up to all gradients at once, by which the step is shortest, and its prediction.
   [[nodiscard]] std::pair<std::size_t, Prediction> best_bucket(Setting setting);
 

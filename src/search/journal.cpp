@@ -24,32 +24,21 @@ std::string system_reason() { return std::generic_category().message(errno); }
 
 Journal::Journal(std::filesystem::path file, const Identity& identity) : file_(std::move(file)) {
   open();
-  try {
-    const std::string text = read();
-    parse(text, identity);
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
+  parse(read(), identity);
 }
 
-Journal::~Journal() { ::close(descriptor_); }
-
 void Journal::open() {
-  descriptor_ = ::open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  CONCORD_CHECK(descriptor_ >= 0, IoError, "{}: cannot be opened for writing: {}", file_.string(), system_reason());
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-  const bool is_used = errno == EWOULDBLOCK;
-  const std::string reason = is_used ? "another search is writing to it" : system_reason();
-  ::close(descriptor_);
-  throw IoError(fmt::format("{}: {}", file_.string(), reason));
+  open_ = OpenFile(::open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  CONCORD_CHECK(open_.is_open(), IoError, "{}: cannot be opened for writing: {}", file_.string(), system_reason());
+  CONCORD_CHECK(::flock(open_.get(), LOCK_EX | LOCK_NB) == 0, IoError, "{}: {}", file_.string(),
+                errno == EWOULDBLOCK ? "another search is writing to it" : system_reason());
 }
 
 std::string Journal::read() const {
   std::string text;
   std::array<char, 65536> block{};
   while (true) {
-    const ssize_t bytes = ::read(descriptor_, block.data(), block.size());
+    const ssize_t bytes = ::read(open_.get(), block.data(), block.size());
     if (bytes < 0 && errno == EINTR) continue;
     CONCORD_CHECK(bytes >= 0, IoError, "{}: cannot be read: {}", file_.string(), system_reason());
     if (bytes == 0) return text;
@@ -71,7 +60,7 @@ void Journal::parse(const std::string& text, const Identity& identity) {
     whole_ = end + 1;
   }
   if (whole_ < text.size()) {
-    CONCORD_CHECK(::ftruncate(descriptor_, static_cast<off_t>(whole_)) == 0, IoError, "{}: cannot be written: {}",
+    CONCORD_CHECK(::ftruncate(open_.get(), static_cast<off_t>(whole_)) == 0, IoError, "{}: cannot be written: {}",
                   file_.string(), system_reason());
   }
   if (!events_.empty()) {
@@ -104,13 +93,13 @@ void Journal::append(const nlohmann::ordered_json& event) {
   CONCORD_CHECK(!is_broken_, IoError, "{}: takes no line behind one that could not be written", file_.string());
   const std::string line = event.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   for (std::size_t done = 0; done < line.size();) {
-    const ssize_t bytes = ::write(descriptor_, line.data() + done, line.size() - done);
+    const ssize_t bytes = ::write(open_.get(), line.data() + done, line.size() - done);
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes <= 0) {
       const std::string reason = system_reason();
       is_broken_ = true;
       // Where this fails too, the next Journal cuts the line off.
-      static_cast<void>(!::ftruncate(descriptor_, static_cast<off_t>(whole_)));
+      static_cast<void>(!::ftruncate(open_.get(), static_cast<off_t>(whole_)));
       throw IoError(fmt::format("{}: cannot be written: {}", file_.string(), reason));
     }
     done += static_cast<std::size_t>(bytes);

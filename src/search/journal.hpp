@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "concord/core/open_file.hpp"
+
 namespace concord::search {
 
 /// What makes a search the same one: names and values, such as {"network", "lenet"}.
@@ -23,7 +25,6 @@ class Journal {
   Journal(std::filesystem::path file, const Identity& identity);
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
-  ~Journal();
 
   /// The events that were there when the file was opened.
   [[nodiscard]] const std::vector<nlohmann::json>& events() const { return events_; }
@@ -39,7 +40,7 @@ class Journal {
   void check(const nlohmann::json& header, const Identity& identity) const;
 
   std::filesystem::path file_;
-  int descriptor_ = -1;
+  OpenFile open_;
   std::size_t whole_ = 0;  // bytes of whole lines
   bool is_broken_ = false;
   std::vector<nlohmann::json> events_;

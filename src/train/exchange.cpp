@@ -3,7 +3,9 @@
 #include "concord/train/exchange.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "concord/collective/buckets.hpp"
@@ -255,7 +257,26 @@ void Exchange::finish_all() {
   for (std::size_t i = 0; i < late_.size(); ++i) finish_late(i);
 }
 
+void Exchange::wait_for_sums() {
+  constexpr std::chrono::milliseconds kLook{1};
+  std::chrono::steady_clock::time_point next = std::chrono::steady_clock::now() + kLook;
+  for (const Bucket& bucket : buckets_) {
+    if (!bucket.peer || !bucket.arrived) continue;
+    while (!bucket.arrived->is_reached()) {
+      std::this_thread::yield();
+      if (std::chrono::steady_clock::now() < next) continue;
+      try {
+        group_->look_for_lost();
+      } catch (const RankLost&) {
+        if (!bucket.arrived->is_reached()) throw;  // else it had come to this sum, and ended after it
+      }
+      next = std::chrono::steady_clock::now() + kLook;
+    }
+  }
+}
+
 void Exchange::require_all_ranks() {
+  wait_for_sums();
   for (Bucket& bucket : buckets_) {
     if (bucket.peer) require_all_ranks_of(*bucket.peer);
   }

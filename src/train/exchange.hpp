@@ -54,7 +54,8 @@ class Exchange {
   void finish_all();
   /// Of the all_reduces of the step; null if it has none.
   [[nodiscard]] StepSums* step_sums() { return step_sums_ ? &*step_sums_ : nullptr; }
-  /// Throws RankLost if a rank was missing in a sum on the device: `finish` does not wait for that.
+  /// Waits for the sums on the device. Throws RankLost if a rank was missing there, or is lost meanwhile: `finish` does
+  /// not wait for that.
   void require_all_ranks();
   /// A rank is lost: sums on the device end now, and are NaN. Waits for those on the host, which end soon.
   void give_up();
@@ -88,6 +89,9 @@ class Exchange {
   void lay_out(const Graph& graph);
   /// Lays out; the buckets are of memory that the devices share, or false on all ranks if one of them shares none.
   [[nodiscard]] bool connect_peers(const Graph& graph);
+  /// Waits for the sums on the device, and looks at the other ranks meanwhile: kernels notice a lost one only at the
+  /// deadline. Throws RankLost.
+  void wait_for_sums();
   /// Replaces a bucket in the host's memory by the sum of all ranks, once it has arrived there.
   void sum_on_host(std::size_t number);
 

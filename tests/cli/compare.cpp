@@ -188,6 +188,35 @@ TEST_CASE("a case that compare saved is replayed on each device", "[cli]") {
   CHECK_THAT(text.out, test::contains("grad/3/matmul/matmul of mlp, batch 2, fp32") && test::contains("tolerance"));
 }
 
+TEST_CASE("a case of an update is replayed with the betas and epsilon of its optimizer", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string file = (folder / "case.safetensors").string();
+  const auto save = [&](const Arguments& more) {
+    Arguments arguments = compare_mlp({"--save-case", file, "--case", "update/1.bias/adam", "--optimizer", "adam"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    REQUIRE(run_command(arguments).code == 0);
+  };
+  const Arguments replay{"replay", file, "--device", cheap_device()};
+  save({"--betas", "0.8,0.99", "--eps", "0.001"});
+  CHECK(run_command(replay).code == 0);
+  save({});
+  OperatorCase earlier = read_case(file);
+  for (const char* const key : {"beta1", "beta2", "eps"}) CHECK(earlier.network.erase(key) == 1);
+  write_case(file, earlier);
+  CHECK(run_command(replay).code == 0);
+}
+
+TEST_CASE("bench refuses to measure what --first-step leaves out", "[cli]") {
+  if (!command_is_there()) return;
+  const Arguments first{"bench", "mlp", "--device", cheap_device(), "--batch", "2", "--first-step"};
+  for (const Arguments& more : {Arguments{"--seconds", "0.01"}, Arguments{"--trace"}}) {
+    Arguments arguments = first;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    check_refusal(arguments, 2, {"--first-step", more[0]});
+  }
+}
+
 TEST_CASE("compare and replay refuse what they cannot do", "[cli]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;
@@ -254,6 +283,12 @@ TEST_CASE("the training of a program is compared instead of run", "[cli]") {
   const Ended printed = compare_training(command_path(), train, {"--json"});
   CHECK(nlohmann::json::parse(printed.out).at("agrees") == true);
   CHECK_THAT(printed.err, test::contains("samples"));  // what the program says itself
+
+  std::filesystem::remove(json);  // of a program that changes its folder
+  Arguments elsewhere{"-c", "cd / && exec \"$0\" \"$@\"", command_path()};
+  elsewhere.insert(elsewhere.end(), train.begin(), train.end());
+  CHECK(compare_training("/bin/sh", elsewhere, {"--json", std::filesystem::relative(json).string()}).code == 0);
+  CHECK(std::filesystem::exists(json));
 }
 
 TEST_CASE("a program without a training to compare is told", "[cli]") {

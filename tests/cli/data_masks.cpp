@@ -116,14 +116,20 @@ TEST_CASE("masks are checked, packed and learned from, the same from a folder an
   data::Image sheet;
   const std::string sheet_file = content_of(folder / "folder.png");
   data::decode_image(std::as_bytes(std::span(sheet_file.data(), sheet_file.size())), 3, sheet);
+  std::array<double, 3> both{}, either{};
   for (std::size_t i = 0; i < 6; ++i) {
     std::array<int, 3> counts{};
+    const data::Image mask = mask_of(static_cast<int>(i));
     const data::Image picture = make_picture(kSide, kSide, 1, static_cast<int>(i));
     std::int64_t wrong_colours = 0;
     for (std::size_t pixel = 0; pixel < kPixels; ++pixel) {
       const auto at = [&](std::size_t c) { return values[(3 * i + c) * kPixels + pixel]; };
       const std::size_t best = at(1) > at(0) ? (at(2) > at(1) ? 2 : 1) : (at(2) > at(0) ? 2 : 0);
       ++counts[best];
+      for (std::uint8_t c = 0; c < 3 && mask.pixels[pixel] != 255; ++c) {
+        both[c] += best == c && mask.pixels[pixel] == c ? 1 : 0;
+        either[c] += best == c || mask.pixels[pixel] == c ? 1 : 0;
+      }
       wrong_colours += is_painted(sheet, i, pixel, picture, best) ? 0 : 1;
     }
     CHECK(wrong_colours == 0);
@@ -131,6 +137,12 @@ TEST_CASE("masks are checked, packed and learned from, the same from a folder an
       CHECK(shares[i]["predictions"][fmt::format("class {}", c)].get<double>() == counts[c] / 1024.0);
     }
   }
+  double mean = 0;
+  for (std::size_t c = 0; c < 3; ++c) {
+    CHECK(of_folder["metrics"][fmt::format("IoU of class {}", c)].get<double>() == Approx(both[c] / either[c]));
+    mean += both[c] / either[c] / 3;
+  }
+  CHECK(of_folder["metrics"]["mean IoU"].get<double>() == Approx(mean));
   // Of a file, as of the sample that it is.
   const nlohmann::json file = predicted({(folder / "images/2.png").string()}, "file.png");
   CHECK(file[0]["predictions"] == shares[2]["predictions"]);

@@ -1,6 +1,7 @@
 // Tables through the command: encodings by the rows of training alone, options and warnings.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
@@ -135,6 +136,19 @@ TEST_CASE("a target of large numbers is learnt and predicted in its own units", 
     const nlohmann::json metrics = nlohmann::json::parse(evaluated.out);
     CHECK(metrics["split"] == "all");
     CHECK(metrics["loss"].get<double>() < 0.8);
+    double absolute = 0, squared = 0, sum = 0, squares = 0;
+    for (int i = 0; i < 120; ++i) {
+      const double target = price(i % 5, i * 7 % 60);
+      const double error = rows[static_cast<std::size_t>(i)]["predictions"]["price"].get<double>() - target;
+      absolute += std::abs(error);
+      squared += error * error;
+      sum += target;
+      squares += target * target;
+    }
+    CHECK(metrics["metrics"]["mean absolute error of price"].get<double>() == Approx(absolute / 120).epsilon(1e-4));
+    const double r2 = 1 - squared / (squares - sum * sum / 120);
+    CHECK(metrics["metrics"]["R2 of price"].get<double>() == Approx(r2).epsilon(1e-3));
+    CHECK_FALSE(metrics["metrics"].contains("squared error of price"));
   }
 }
 

@@ -50,6 +50,14 @@ TEST_CASE("plan predicts the step of many ranks from a trace of one", "[cli][pla
     CHECK(predictions[i]["step_s"].get<double>() == Approx(10e-3 + exchange).epsilon(1e-3));
     CHECK(predictions[i]["limit"] == "bandwidth between machines");
   }
+  const Ended slowed =
+      run_command(plan(trace, {"--ranks", "4", "--link", "latency=20us,bandwidth=1GB/s", "--step-ms", "10",
+                               "--deviation", "0", "--bucket", "64KiB", "--known-step", "2:11", "--json"}));
+  INFO(slowed.err);
+  REQUIRE(slowed.code == 0);
+  const auto of_slowed = nlohmann::json::parse(slowed.out);
+  CHECK(of_slowed["predictions"][1]["step_s"].get<double>() == Approx(11e-3));
+  CHECK(of_slowed["slowdown"].get<double>() > 0);
   const Ended table = run_command(Arguments(arguments.begin(), arguments.end() - 1));
   CHECK_THAT(table.out, test::contains("efficiency") && test::contains("best buckets for 4 ranks"));
 }
@@ -74,6 +82,14 @@ TEST_CASE("bad input of plan is refused with a sentence", "[cli][plan]") {
   check_refusal(plan((folder / "empty.json").string(), {"--ranks", "4", "--link", link}), 1,
                 {"no training step", "concord train NET --trace"});
   check_refusal(plan(trace, {"--ranks", "4", "--link", link, "--inside", link}), 2, {"--machine"});
+  const auto known = [&](const std::string& step) {
+    return plan(trace, {"--ranks", "4", "--link", link, "--step-ms", "10", "--known-step", step});
+  };
+  for (const char* wrong : {"2", "1:12", "2:", "2:-1", "two:12", ":12"}) {
+    check_refusal(known(wrong), 2, {std::string("--known-step ") + wrong, "as in 2:19.5"});
+  }
+  check_refusal(known("2:1e6"), 2, {"do not explain a step of 1e+06 ms on 2 ranks"});
+  check_refusal(with(known("2:12"), {"--no-overlap"}), 2, {"--known-step", "--no-overlap"});
   for (const Arguments& ignored : {Arguments{"--ranks", "4"}, Arguments{"--trace", trace}, Arguments{"--json"}}) {
     check_refusal(with({"plan", "--measure", (folder / "link.csv").string()}, ignored), 2,
                   {ignored[0] + ": --measure only times exchanges"});

@@ -1,10 +1,11 @@
-// A device that computes as another does, but for one operator, of whose first result the first number is wrong. What
+// A device that computes as another does, but for one operator, of whose first result the first numbers are wrong. What
 // the tests of compare hold against the right one.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "concord/device/device.hpp"
 #include "concord/graph/operator.hpp"
@@ -20,5 +21,8 @@ using WrongNumber = std::function<std::optional<float>(float right)>;
 /// `device` with the wrong operators' first number set to `value`, or to what `number` gives, named `name`.
 [[nodiscard]] DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, float value = 3);
 [[nodiscard]] DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, WrongNumber number);
+/// The same with several numbers; results have at least as many.
+[[nodiscard]] DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong,
+                                     std::vector<float> values);
 
 }  // namespace concord::test

@@ -100,6 +100,26 @@ TEST_CASE("buckets, overlap and accumulation", "[plan]") {
   CHECK(planner.best_bucket(slow).first == std::size_t{8} << 20);
 }
 
+TEST_CASE("exchanges slow the computation beside them down", "[plan]") {
+  Planner planner(step());
+  Setting setting = on(2);
+  setting.slowdown = 0.25;
+  // From 15 ms on, 4 ms of exchange beside 3.2 of computation; the backward pass ends 1 ms later for its last 1.8 ms,
+  // at 20.8 ms, and the second exchange begins.
+  CHECK(planner.predict(setting).step == Approx((20.8 + 4 + 3) * kMilli));
+  CHECK(planner.slowdown_of(on(2), 27.8 * kMilli) == Approx(0.25));
+  CHECK(planner.slowdown_of(on(2), 26 * kMilli) == 0);
+  CHECK_THROWS_AS(planner.slowdown_of(on(2), 1), ArgumentError);
+  setting.cluster.ranks = 1;
+  CHECK(planner.predict(setting).step == Approx(23 * kMilli));
+  // An exchange that outlasts the computation slows all of it: the last 5 ms take 7.5.
+  Setting slow = on(2);
+  slow.cluster.between.per_byte = 4e-9;
+  slow.slowdown = 0.5;
+  CHECK(planner.predict(slow).step == Approx((15 + 32 + 3) * kMilli));
+  CHECK(planner.predict(slow).exposed == Approx((15 + 32 - 22.5) * kMilli));
+}
+
 TEST_CASE("ranks wait for the slowest", "[plan]") {
   const std::vector<double> times{3, 1, 2};
   CHECK(plan::expected_delay(times, 1) == Approx(0).margin(1e-12));

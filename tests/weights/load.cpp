@@ -3,6 +3,7 @@
 
 #include "files.hpp"
 #include "goldens.hpp"
+#include "weights/hdf5_reader.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -144,6 +145,7 @@ TEST_CASE("a PyTorch checkpoint fills a network in a trainer", "[weights]") {
 }
 
 TEST_CASE("Keras's kernels become weights of our layouts", "[weights]") {
+  if (!has_hdf5_reader()) return;
   const std::map<std::string, TensorSpec> wanted{{"first.weight", {DType::f32, {3, 2, 3, 3}}},
                                                  {"first.bias", {DType::f32, {3}}},
                                                  {"batch_normalization.weight", {DType::f32, {3}}},

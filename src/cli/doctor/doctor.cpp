@@ -156,16 +156,24 @@ void keep_denylist(const KernelAlternatives& alternatives, bool has_entries, Doc
   }
 }
 
-/// A wrong alternative is disabled, so the later checks run what the library then uses.
+/// A wrong alternative is disabled, so the later checks run what the library then uses. One that memory is too small to
+/// check stays as it was.
 void check_alternatives(const DevicePtr& device, DoctorReport& report) {
   KernelAlternatives* const alternatives = device->alternatives();
   if (alternatives == nullptr) return;
   report.begin(fmt::format("kernel alternatives of {}, compared with double precision on the host", device->info().id));
   bool has_entries = false;
   for (const KernelAlternative& alternative : alternatives->list()) {
-    const AlternativeResult result = check_alternative(device, *alternatives, alternative.name);
+    AlternativeResult result{alternative, false, {}};
+    try {
+      result = check_alternative(device, *alternatives, alternative.name);
+      report.add(alternative_finding(result));
+    } catch (const std::bad_alloc&) {
+      report.add(obstacle(Trouble::little_memory, alternative.name + ": host memory is too small for its check"));
+    } catch (const OutOfMemory& error) {
+      report.add(obstacle(Trouble::little_memory, fmt::format("{}: {}", alternative.name, error.what())));
+    }
     has_entries = has_entries || !result.alternative.reason.empty();
-    report.add(alternative_finding(result));
     report.document()["alternatives"].push_back(
         {{"name", alternative.name}, {"checked", result.was_taken}, {"reason", result.alternative.reason}});
   }

@@ -84,9 +84,8 @@ bool AlternativeCase::concerns(std::string_view family_of_alternative) const {
 
 const std::vector<AlternativeCase>& alternative_cases() {
   static const std::vector<AlternativeCase> all{
-      {"product", "matmul", {{130, 99}, {99, 150}, {3, 64, 72}, {3, 64, 40}, {150}, {40}, {130, 150}}, products},
+      {"product", {{130, 99}, {99, 150}, {3, 64, 72}, {3, 64, 40}, {150}, {40}, {130, 150}}, products},
       {"convolution",
-       "conv2d and its gradients",
        {{3, 12, 9, 8},
         {70, 12, 3, 3},
         {2, 9, 11, 10},
@@ -96,22 +95,13 @@ const std::vector<AlternativeCase>& alternative_cases() {
         {70, 1, 1},
         {5, 12, 1, 1}},
        convolutions},
-      {"depthwise",
-       "depthwise conv2d and its gradients",
-       {{2, 8, 19, 21}, {8, 1, 3, 3}, {8, 1, 5, 5}, {8, 1, 1}},
-       depthwise},
-      {"attention", "attention and its gradients", {{2, 2, 33, 32}, {2, 2, 47, 32}, {2, 2, 47, 32}}, attentions},
-      {"batch_norm", "batch_norm and its gradient", {{4, 6, 9, 12}, {6}, {6}}, batch_norms},
-      {"batch_norm",
-       "batch_norm behind conv2d and its gradient",
-       {{4, 64, 14, 16}, {64, 64, 1, 1}, {64}, {64}},
-       batch_norms_of_products},
-      {"recurrent", "recurrent and its gradient", {{3, 66, 32}, {32, 8}, {66, 8}, {66, 8}}, recurrents},
-      {"recurrent",
-       "recurrent of many units and its gradient",
-       {{3, 34, 1024}, {1024, 256}, {34, 256}, {34, 256}},
-       recurrents},
-      {"other", "pools, sums, norms, copies", {{2, 6, 18, 22}}, others}};
+      {"depthwise", {{2, 8, 19, 21}, {8, 1, 3, 3}, {8, 1, 5, 5}, {8, 1, 1}}, depthwise},
+      {"attention", {{2, 2, 33, 32}, {2, 2, 47, 32}, {2, 2, 47, 32}}, attentions},
+      {"batch_norm", {{4, 6, 9, 12}, {6}, {6}}, batch_norms},
+      {"batch_norm", {{4, 64, 14, 16}, {64, 64, 1, 1}, {64}, {64}}, batch_norms_of_products},
+      {"recurrent", {{3, 66, 32}, {32, 8}, {66, 8}, {66, 8}}, recurrents},
+      {"recurrent", {{3, 34, 1024}, {1024, 256}, {34, 256}, {34, 256}}, recurrents},
+      {"other", {{2, 6, 18, 22}}, others}};
   return all;
 }
 

@@ -13,8 +13,7 @@
 namespace concord {
 
 struct AlternativeCase {
-  std::string_view family;     // of alternatives: "product"
-  std::string_view operators;  // what it runs, for people
+  std::string_view family;  // of alternatives: "product"
   std::vector<Shape> inputs;
   std::vector<Value> (*build)(std::span<const Value> inputs);
 

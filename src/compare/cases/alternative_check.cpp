@@ -2,20 +2,27 @@
 #include "concord/compare/cases/alternative_check.hpp"
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "concord/compare/cases/alternative_cases.hpp"
 #include "concord/compare/cases/kernel_check.hpp"
+#include "concord/core/error.hpp"
 
 namespace concord {
 namespace {
 
-/// Describes the fault of a case on the device as it is now. Empty if the case is right.
+/// Describes the fault of a case on the device as it is now. Empty if the case is right. Throws where memory runs out,
+/// which is no fault of the kernels.
 std::string fault_in(const AlternativeCase& one, const DevicePtr& device, Precision precision) {
   const AlternativeGraph made(one);
   try {
     const auto fault = find_fault(made.graph, made.outputs, made.inputs, device, precision);
     return fault ? fault->str() : std::string();
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     const std::string text = error.what();
     return text.substr(0, text.find('\n'));  // without the compiler's own log
@@ -41,20 +48,18 @@ bool explains(KernelAlternatives& alternatives, const std::string& name, const s
   return false;
 }
 
-}  // namespace
+/// Without a name if the device has none that is named so; its functions then throw.
+KernelAlternative named(const KernelAlternatives& alternatives, const std::string& name) {
+  const std::vector<KernelAlternative> all = alternatives.list();
+  const auto found = std::ranges::find(all, name, &KernelAlternative::name);
+  return found == all.end() ? KernelAlternative{} : *found;
+}
 
-AlternativeResult check_alternative(const DevicePtr& device, KernelAlternatives& alternatives,
-                                    const std::string& name) {
-  struct Preference {
-    KernelAlternatives& alternatives;
-    ~Preference() { alternatives.prefer({}); }
-  };
+AlternativeResult checked(const DevicePtr& device, KernelAlternatives& alternatives, const std::string& name) {
   const std::int64_t uses = alternatives.uses(name);
   alternatives.disable(name, {});
   alternatives.prefer(name);
-  const Preference until_the_end{alternatives};
-  const std::vector<KernelAlternative> all = alternatives.list();
-  AlternativeResult result{*std::ranges::find(all, name, &KernelAlternative::name), false, {}};
+  AlternativeResult result{named(alternatives, name), false, {}};
   for (const AlternativeCase& one : alternative_cases()) {
     for (const Precision precision : precisions_of(*device)) {
       if (!one.concerns(result.alternative.family) || !result.alternative.reason.empty()) continue;
@@ -66,6 +71,24 @@ AlternativeResult check_alternative(const DevicePtr& device, KernelAlternatives&
   }
   result.was_taken = alternatives.uses(name) > uses;
   return result;
+}
+
+}  // namespace
+
+AlternativeResult check_alternative(const DevicePtr& device, KernelAlternatives& alternatives,
+                                    const std::string& name) {
+  struct Preference {
+    KernelAlternatives& alternatives;
+    ~Preference() { alternatives.prefer({}); }
+  };
+  const Preference until_the_end{alternatives};
+  const std::string reason = named(alternatives, name).reason;
+  try {
+    return checked(device, alternatives, name);
+  } catch (...) {
+    alternatives.disable(name, reason);
+    throw;
+  }
 }
 
 }  // namespace concord

@@ -17,7 +17,8 @@ struct AlternativeResult {
 
 /// Runs every case (alternative_cases.hpp) for the alternative, in every precision of the device, with kernels that use
 /// it wherever it supports the operator. Disables it if a result is wrong or a kernel fails, and neither happens
-/// without it. Enables it again if nothing is wrong any more. This applies to `device`; the caller stores it.
+/// without it. Enables it again if nothing is wrong any more. This applies to `device`; the caller stores it. Throws
+/// OutOfMemory and std::bad_alloc, which are no fault of an alternative: it then is as it was before.
 /// `alternatives` belong to the device.
 [[nodiscard]] AlternativeResult check_alternative(const DevicePtr& device, KernelAlternatives& alternatives,
                                                   const std::string& name);

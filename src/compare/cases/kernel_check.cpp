@@ -15,9 +15,11 @@ namespace {
 std::optional<KernelFault> fault_of(const ReplayedNode& node, Precision precision) {
   const float64::Results exact = float64::evaluate(node);
   if (!exact) return {};
+  const std::vector<Tensor> right = float64::right_results(node, *exact);
+  Magnitudes magnitudes;
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     if ((*exact)[k].empty()) continue;
-    const double tolerance = tolerance_of(node, k, precision);
+    const double tolerance = tolerance_of(node, right, k, precision, magnitudes);
     const double error = comparable_error(largest_difference(node.results[k], (*exact)[k]), tolerance);
     if (!(error <= tolerance))
       return KernelFault{node.entry.op, node.entry.kernel, node.entry.shapes, error, tolerance};

@@ -61,4 +61,15 @@ Results evaluate(const ReplayedNode& node) {
   return results;
 }
 
+std::vector<Tensor> right_results(const ReplayedNode& node, const std::vector<Values>& exact) {
+  std::vector<Tensor> results = node.results;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    if (exact[k].empty() || results[k].dtype() != DType::f32) continue;
+    results[k] = Tensor(results[k].spec());
+    std::ranges::transform(exact[k], results[k].values<float>().begin(),
+                           [](double value) { return static_cast<float>(value); });
+  }
+  return results;
+}
+
 }  // namespace concord::float64

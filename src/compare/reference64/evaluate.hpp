@@ -21,4 +21,8 @@ using Results = std::optional<std::vector<Values>>;
 /// a family declines.
 [[nodiscard]] Results evaluate(const ReplayedNode& node);
 
+/// What tolerance_of takes for the results of the node: its f32 results that have a reference are rounded from that,
+/// and the others are its own.
+[[nodiscard]] std::vector<Tensor> right_results(const ReplayedNode& node, const std::vector<Values>& exact);
+
 }  // namespace concord::float64

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
+#include "concord/compare/run/deviation.hpp"
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
@@ -16,16 +18,19 @@ namespace {
 
 void save_case(const Comparison& comparison, const std::string& file,
                const std::map<std::string, std::string>& network) {
-  const auto has_case = [](const DeviceRun& run) { return run.kept_case.has_value(); };
-  auto found = std::ranges::find_if(comparison.runs.begin() + 1, comparison.runs.end(), has_case);
-  if (found == comparison.runs.end()) found = std::ranges::find_if(comparison.runs, has_case);
-  if (found == comparison.runs.end()) {
+  std::vector<const OperatorCase*> cases;  // the reference's last, but behind none that does not diverge
+  for (const DeviceRun& run : comparison.runs) {
+    if (run.kept_case) cases.push_back(&*run.kept_case);
+  }
+  if (comparison.runs.front().kept_case) std::ranges::rotate(cases, cases.begin() + 1);
+  std::ranges::stable_partition(cases, [](const OperatorCase* one) { return diverges(*one); });
+  if (cases.empty()) {
     log(LogLevel::warning,
         fmt::format("no operator diverged, so {} was not written; --case NODE saves a node that did not diverge",
                     file));
     return;
   }
-  OperatorCase kept = *found->kept_case;
+  OperatorCase kept = *cases.front();
   kept.network = network;
   write_case(file, kept);
 }

@@ -15,8 +15,9 @@ struct CompareOutputs {
   [[nodiscard]] bool has_files() const { return !html_file.empty() || !json_file.empty(); }
   /// To be printed.
   [[nodiscard]] std::string text(const Comparison& comparison) const;
-  /// The case is that of the first device that has one, the reference last; where none has, a warning says so.
-  /// `network` is what it is built from (OperatorCase::network). Throws IoError.
+  /// The case is that of the first device that has one, the reference last; one that diverges comes before others.
+  /// Where none has a case, a warning says so. `network` is what it is built from (OperatorCase::network). Throws
+  /// IoError.
   void write_files(const Comparison& comparison, const std::map<std::string, std::string>& network) const;
   /// The message of a command that ends with this comparison; empty where the devices agree.
   [[nodiscard]] static std::string error(const Comparison& comparison);

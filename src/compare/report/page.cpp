@@ -6,6 +6,7 @@
 
 #include "concord/compare/compare.hpp"
 #include "concord/compare/report/html.hpp"
+#include "concord/compare/report/loss_text.hpp"
 #include "concord/compare/report/page_charts.hpp"
 #include "concord/compare/report/page_style.hpp"
 #include "concord/compare/report/page_tables.hpp"
@@ -89,7 +90,7 @@ std::string card(const Comparison& comparison, std::size_t place) {
                                        : "not reported") +
       fact("first step", fmt::format("{:.2f} s", run.first_step_ms / 1e3)) +
       fact("memory used", human_bytes(run.memory_bytes)) +
-      fact("last loss", run.losses.empty() ? "–" : fmt::format("{:.6f}", run.losses.back()));
+      fact("last loss", run.losses.empty() ? "–" : loss_text(run.losses.back()));
   if (place > 0) {
     facts += fact("largest loss deviation",
                   fmt::format("{} at step {}", html::brief(run.largest_loss_deviation), run.largest_at_step));

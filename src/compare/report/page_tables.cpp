@@ -85,7 +85,7 @@ class HeatRows {
     const Deviation*& cell = rows_[place->second].cells[device];
     if (cell == nullptr || deviation.share() > cell->share()) cell = &deviation;
   }
-  /// `missing` stands where a device has no such operator.
+  /// A device without such an operator has a dash. The first one's says that it is the reference, if it is.
   [[nodiscard]] std::string html(bool first_is_reference) const {
     std::string text;
     for (const Row& row : rows_) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "concord/compare/compare.hpp"
+#include "concord/compare/report/loss_text.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/core/median.hpp"
 
@@ -139,13 +140,12 @@ std::string Comparison::table() const {
                       "diverging operator");
   for (const DeviceRun& run : runs) {
     const bool is_reference = &run == &runs.front();
-    text +=
-        fmt::format("{:<{}} {:<{}} {:>10.3f} {:>11.0f} {:>9} {:>10} {:>8.2f} s {:>11.6f} {:>13}  {}\n", run.device.id,
-                    id_width, run.device.name, name_width, run.median_ms, run.samples_per_second,
-                    run.joules_a_step ? fmt::format("{:.3g}", *run.joules_a_step) : "-", human_bytes(run.memory_bytes),
-                    run.first_step_ms / 1e3, std::isnan(run.losses.back()) ? NAN : run.losses.back(),
-                    is_reference ? "-" : fmt::format("{:.2e}", run.largest_loss_deviation),
-                    run.first_deviation ? run.first_deviation->node : "none");
+    text += fmt::format("{:<{}} {:<{}} {:>10.3f} {:>11.0f} {:>9} {:>10} {:>8.2f} s {:>11} {:>13}  {}\n", run.device.id,
+                        id_width, run.device.name, name_width, run.median_ms, run.samples_per_second,
+                        run.joules_a_step ? fmt::format("{:.3g}", *run.joules_a_step) : "-",
+                        human_bytes(run.memory_bytes), run.first_step_ms / 1e3, loss_text(run.losses.back()),
+                        is_reference ? "-" : fmt::format("{:.2e}", run.largest_loss_deviation),
+                        run.first_deviation ? run.first_deviation->node : "none");
   }
   text += cost_sentences(*this);
   if (options.drift) text += drift_sentences(*this);

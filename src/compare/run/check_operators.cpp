@@ -23,23 +23,27 @@ constexpr std::size_t kResultsAhead = 8;  // of nodes replayed and not checked y
 /// Of each device. The device and others compute meanwhile, perhaps on the same cores.
 std::size_t checking_threads() { return static_cast<std::size_t>(std::clamp(usable_processors() / 4, 1, 3)); }
 
-/// Adds the host's results for a node in double precision. Returns false for a node without a reference; the first
-/// device's results then stay the reference.
+/// Adds the host's results for a node in double precision. Returns false for a node without a reference, as formulas of
+/// integers are; the first device's results then stay the reference.
 bool add_exact(const ReplayedNode& node, ReferenceValues& reference, DeviceRun& run) {
   float64::Results exact = float64::evaluate(node);
-  if (!exact) {
+  if (!exact || std::ranges::all_of(*exact, &float64::Values::empty)) {
     if (std::ranges::find(run.unreferenced, node.entry.op) == run.unreferenced.end()) {
       run.unreferenced.push_back(node.entry.op);
     }
     return false;
   }
+  const std::vector<Tensor> right = float64::right_results(node, *exact);
   for (std::size_t k = 0; k < node.results.size(); ++k) {
-    if (!(*exact)[k].empty()) reference.at(node.outputs[k]).exact = std::move((*exact)[k]);
+    if ((*exact)[k].empty()) continue;
+    ReferenceValue& value = reference.at(node.outputs[k]);
+    value.expected = right[k];
+    value.exact = std::move((*exact)[k]);
   }
   return true;
 }
 
-/// The first device's results of the node. Empty if it has no such results.
+/// The results that those of the node are compared with, as f32. Empty if the first device has no such results.
 std::vector<Tensor> expected_of(const ReplayedNode& node, const ReferenceValues& reference) {
   std::vector<Tensor> expected;
   for (const std::string& name : node.outputs) {
@@ -48,15 +52,6 @@ std::vector<Tensor> expected_of(const ReplayedNode& node, const ReferenceValues&
     expected.push_back(*found->second.expected);
   }
   return expected;
-}
-
-/// The reference as f32, for a file.
-Tensor rounded(const ReferenceValue& reference) {
-  if (!reference.exact || reference.expected->dtype() != DType::f32) return *reference.expected;
-  Tensor tensor(reference.expected->spec());
-  std::ranges::transform(*reference.exact, tensor.values<float>().begin(),
-                         [](double value) { return static_cast<float>(value); });
-  return tensor;
 }
 
 OperatorCase case_of(const ReplayedNode& node, const ReferenceValues& reference, Form form, const DeviceInfo& device,
@@ -73,7 +68,7 @@ OperatorCase case_of(const ReplayedNode& node, const ReferenceValues& reference,
   const std::vector<Tensor> expected = expected_of(node, reference);
   Magnitudes magnitudes;
   for (std::size_t k = 0; k < node.results.size(); ++k) {
-    kept.expected.push_back(rounded(reference.at(node.outputs[k])));
+    kept.expected.push_back(*reference.at(node.outputs[k]).expected);
     kept.tolerances.push_back(tolerance_of(node, expected, k, precision, magnitudes));
   }
   return kept;
@@ -190,14 +185,19 @@ std::vector<ReplayedNode> OperatorChecks::run_first(Forms forms, Check& check, D
     as_fused.emplace(order.back(), node);
   });
   if (forms == Forms::fused) return {};
-  const auto take = [&](const ReplayedNode& node) { add_expected(node, check, run); };
+  std::vector<std::optional<ReplayedNode>> unfused;  // in the order of execution; none: its results are still to come
+  std::size_t next = 0;
+  const auto take = [&](const ReplayedNode& node) {
+    while (unfused[next]) ++next;
+    unfused[next] = node;
+  };
   programs_[0].single.replay(given, take, [&](const TraceEntry& entry, const Operator* op) {
     const auto found = as_fused.find(key_of(entry, op));
-    if (found == as_fused.end()) return true;
-    take(found->second);
-    as_fused.erase(found);
-    return false;
+    unfused.push_back(found == as_fused.end() ? std::nullopt : std::optional(std::move(found->second)));
+    if (found != as_fused.end()) as_fused.erase(found);
+    return !unfused.back();
   });
+  for (const std::optional<ReplayedNode>& node : unfused) add_expected(*node, check, run);
   std::vector<ReplayedNode> fused;
   for (const auto& key : order) {
     if (const auto found = as_fused.find(key); found != as_fused.end()) fused.push_back(std::move(found->second));
@@ -213,7 +213,8 @@ void OperatorChecks::add_expected(const ReplayedNode& node, Check& check, Device
     value.expected = node.results[k];
   }
   if (options_.reference != Reference::float64 || !add_exact(node, check.reference, run)) return;
-  const auto checked = std::make_shared<const CheckedNode>(CheckedNode{node, node.results, Form::alone});
+  const auto checked =
+      std::make_shared<const CheckedNode>(CheckedNode{node, expected_of(node, check.reference), Form::alone});
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     // Compared with itself it would always be right.
     if (check.reference.at(node.outputs[k]).exact) check_result(checked, k, check, run)();
@@ -234,7 +235,7 @@ OrderedWorkers::Note OperatorChecks::check_result(const std::shared_ptr<const Ch
     if (!std::isinf(deviation.tolerance)) ++run.checked_values;
     keep_worst(run.operators, deviation);
     if (deviation.diverges() && !run.first_deviation) run.first_deviation = deviation;
-    if (of_case && !run.kept_case) {
+    if (of_case && (!run.kept_case || (deviation.diverges() && !diverges(*run.kept_case)))) {
       run.kept_case = case_of(of_case->node, check.reference, of_case->form, run.device, options_.precision);
     }
   };

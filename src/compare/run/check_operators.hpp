@@ -19,7 +19,7 @@ namespace concord {
 /// A value of the first device's step, and the values that other results are compared with.
 struct ReferenceValue {
   Tensor value;                              // the input of the operators that read it
-  std::optional<Tensor> expected;            // from the unfused operator; none if it has no such value
+  std::optional<Tensor> expected;            // from the unfused operator, or `exact` as f32; none if it has none
   std::optional<std::vector<double>> exact;  // from the host in double precision, with Reference::float64
 };
 using ReferenceValues = std::map<std::string, ReferenceValue>;

@@ -59,6 +59,15 @@ Deviation deviation_of(const ReplayedNode& node, std::size_t k, std::span<const 
   return deviation;
 }
 
+bool diverges(const OperatorCase& operator_case) {
+  for (std::size_t k = 0; k < operator_case.results.size(); ++k) {
+    const double tolerance = operator_case.tolerances[k];
+    const double error = largest_difference(operator_case.results[k], operator_case.expected[k]);
+    if (!(comparable_error(error, tolerance) <= tolerance)) return true;
+  }
+  return false;
+}
+
 void keep_worst(std::vector<Deviation>& operators, const Deviation& deviation) {
   const auto is_same = [&](const Deviation& d) {
     return d.form == deviation.form && d.node == deviation.node && d.op == deviation.op;

@@ -40,14 +40,21 @@ double update_tolerance(const NodeInputs& inputs, const Tensor& result, Magnitud
   return 32 * kUnitRoundoff * largest + kRelative * (variable ? largest_difference(*variable, result) : largest);
 }
 
+constexpr std::array<float, 5> kNumbers{0.75F, -1.25F, 0.375F, 1.5F, -0.625F};
+constexpr std::array<std::int64_t, 8> kCoordinates{1, 2};
+
+/// Operands from kNumbers, from this place on.
+std::vector<float> point_of(const Expression& expression, std::size_t start) {
+  std::vector<float> point(static_cast<std::size_t>(expression.inputs()));
+  for (std::size_t i = 0; i < point.size(); ++i) point[i] = kNumbers[(start + i) % kNumbers.size()];
+  return point;
+}
+
 /// Whether formula k doubles where this input does, changes its sign with it and is 0 where it is: tried at some
 /// points.
 bool is_proportional(const Expression& expression, std::size_t k, std::size_t input) {
-  constexpr std::array<float, 5> kNumbers{0.75F, -1.25F, 0.375F, 1.5F, -0.625F};
-  constexpr std::array<std::int64_t, 8> kCoordinates{1, 2};
-  std::vector<float> point(static_cast<std::size_t>(expression.inputs()));
   for (std::size_t start = 0; start < kNumbers.size(); ++start) {
-    for (std::size_t i = 0; i < point.size(); ++i) point[i] = kNumbers[(start + i) % kNumbers.size()];
+    std::vector<float> point = point_of(expression, start);
     const float number = point[input], once = expression.evaluate(k, point, kCoordinates);
     for (const float factor : {2.0F, -1.0F, 0.0F}) {
       point[input] = factor * number;
@@ -57,7 +64,52 @@ bool is_proportional(const Expression& expression, std::size_t k, std::size_t in
   return true;
 }
 
+/// Whether no formula jumps where this input passes the limit: tried at some points.
+bool is_continuous_at(const Expression& expression, std::size_t input, float limit) {
+  for (std::size_t start = 0; start < kNumbers.size(); ++start) {
+    std::vector<float> point = point_of(expression, start);
+    for (std::size_t k = 0; k < expression.results().size(); ++k) {
+      const auto value = [&](float towards) {
+        point[input] = std::nextafter(limit, towards);
+        return expression.evaluate(k, point, kCoordinates);
+      };
+      const float there = value(limit);
+      for (const float side : {value(-INFINITY), value(INFINITY)}) {
+        if (!(std::abs(side - there) <= 1e-4F * std::max(1.0F, std::abs(there)))) return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
+
+bool may_jump(const Expression& expression, std::span<const Tensor> inputs) {
+  using F = ScalarFunction;
+  using Instruction = Expression::Instruction;
+  const auto code = expression.code();
+  std::vector<bool> is_exact;
+  for (const Instruction& one : code) {
+    is_exact.push_back(one.function != F::input || inputs[static_cast<std::size_t>(one.index)].dtype() != DType::f32);
+    for (const std::int32_t argument : one.arguments) {
+      if (argument >= 0 && !is_exact[static_cast<std::size_t>(argument)]) is_exact.back() = false;
+    }
+  }
+  const auto jumps_at = [&](const Instruction& one, const Instruction& limit) {
+    if (one.function != F::input || limit.function != F::constant) return true;
+    return limit.value != 0 && !is_continuous_at(expression, static_cast<std::size_t>(one.index), limit.value);
+  };
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    const Instruction& one = code[i];
+    if (is_exact[i]) continue;
+    if (one.function == F::floor || one.function == F::rint) return true;
+    if (one.function != F::less && one.function != F::less_equal && one.function != F::equal) continue;
+    const Instruction& a = code[static_cast<std::size_t>(one.arguments[0])];
+    const Instruction& b = code[static_cast<std::size_t>(one.arguments[1])];
+    if (jumps_at(a, b) && jumps_at(b, a)) return true;
+  }
+  return false;
+}
 
 double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,
                            Magnitudes& magnitudes) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "concord/compare/tolerance/operand_scale.hpp"
 #include "concord/ops/all_finite.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
@@ -43,20 +44,26 @@ double sparse_tolerance(const SizedNode& node, const Tensor& result) {
   return 8 * kUnitRoundoff * (node.largest(result) + node.largest(node.inputs[0]));
 }
 
-double rounding_tolerance(const SizedNode& node, const Tensor& result) {
-  double largest = 0;
-  for (const Tensor& input : node.inputs) {
-    if (input.dtype() == DType::f32) largest = std::max(largest, node.largest(input));
-  }
-  return 4e-5 * (node.largest(result) + 0.01 * largest);
+double rounding_tolerance(const SizedNode& node, std::size_t k) {
+  return 4e-5 * (node.largest(node.results[k]) + 0.01 * operand_scale(node, k));
 }
 
 // Where the terms of a gradient cancel out a device may find 0, and double precision what its own rounding leaves of
 // these operands' product.
 double cancellation_tolerance(const SizedNode& node, std::initializer_list<std::size_t> operands, double factor = 1) {
-  double size = factor;
+  double size = 1;
   for (const std::size_t i : operands) size *= node.largest(node.inputs[i]);
-  return 0x1p-44 * size;
+  return size == 0 ? 0 : 0x1p-44 * factor * size;
+}
+
+// Of the channel where it is largest; 0 where no channel has one. Without an epsilon a variance of 0 divides by 0.
+double largest_inverse_deviation(const ops::BatchNormBackward& op, const Tensor& variances) {
+  double least = INFINITY;
+  for (const float variance : variances.values<float>()) {
+    const double sum = static_cast<double>(variance) + static_cast<double>(op.epsilon());
+    if (sum > 0) least = std::min(least, sum);
+  }
+  return 1 / std::sqrt(least);
 }
 
 // The dimensions of a factor over which one number of the result sums its products, of groups those of all together.
@@ -89,8 +96,11 @@ double forward_norm_tolerance(const SizedNode& node, std::size_t k, double part)
 
 // Of batch norm's second and third result, the gradients of scale and shift, the terms may cancel out as well.
 double batch_norm_backward_tolerance(const SizedNode& node, const ops::BatchNormBackward& op, std::size_t k) {
+  constexpr std::size_t kVariance = 4;
   const double relative = 2e-4 * node.largest(node.results[k]);
-  if (k == 0) return relative + cancellation_tolerance(node, {1, 2}, 1 / std::sqrt(static_cast<double>(op.epsilon())));
+  if (k == 0) {
+    return relative + cancellation_tolerance(node, {1, 2}, largest_inverse_deviation(op, node.inputs[kVariance]));
+  }
   const double terms =
       static_cast<double>(node.inputs[0].elements() / std::max<std::int64_t>(node.results[k].elements(), 1));
   return relative + sum_tolerance(terms, node.rms(node.inputs[1]));
@@ -172,17 +182,16 @@ std::optional<double> of_product(const SizedNode& node, std::size_t) {
 
 std::optional<double> of_fused(const SizedNode& node, std::size_t k) {
   if (!is<ops::Fused>(node.op)) return {};
-  const Tensor& result = node.results[k];
   if (is_row_norm(unfused(node.op))) return fused_row_norm_tolerance(node, k);
   if (is_pool_or_sum(unfused(node.op))) {
     const auto* op = static_cast<const ops::Fused*>(node.op);
-    return rounding_of({node, op->base().get(), op->base_inputs()}, k) + rounding_tolerance(node, result);
+    return rounding_of({node, op->base().get(), op->base_inputs()}, k) + rounding_tolerance(node, k);
   }
-  if (!is<ops::BatchNorm>(unfused(node.op))) return product_tolerance(node) + rounding_tolerance(node, result);
+  if (!is<ops::BatchNorm>(unfused(node.op))) return product_tolerance(node) + rounding_tolerance(node, k);
   if (k != 0) return forward_norm_tolerance(node, k, 2e-5);
   // The normalised values, which the epilogue may have cut off, are a few deviations times the scale, and the shift.
   const double normalised = 8 * node.largest(node.inputs[1]) + node.largest(node.inputs[2]);
-  return 2e-5 * (normalised + node.largest(result));
+  return 2e-5 * (normalised + node.largest(node.results[k]));
 }
 
 std::optional<double> of_scattered_sum(const SizedNode& node, std::size_t k) {
@@ -225,7 +234,10 @@ std::optional<double> of_resampling(const SizedNode& node, std::size_t k) {
 std::optional<double> of_scan(const SizedNode& node, std::size_t k) {
   const auto* scan = dynamic_cast<const ops::CumSum*>(node.op);
   if (scan == nullptr) return {};
-  return sum_tolerance(static_cast<double>(node.results[k].shape().dims()[scan->axis()]), node.rms(node.inputs[0]));
+  const std::array<std::size_t, 1> axis{scan->axis()};
+  const double terms = static_cast<double>(node.results[k].shape().dims()[scan->axis()]);
+  return sum_tolerance(terms, node.largest_rms_along(node.inputs[0], axis)) +
+         kUnitRoundoff * node.largest(node.results[k]);
 }
 
 std::optional<double> of_max_pool_gradient(const SizedNode& node, std::size_t) {
@@ -250,7 +262,7 @@ std::optional<double> of_norm(const SizedNode& node, std::size_t k) {
 std::optional<double> of_sequence(const SizedNode& node, std::size_t k) {
   const Tensor& result = node.results[k];
   if (is<ops::RecurrentFamily>(node.op)) return 1e-4 * node.largest(result);  // roundings pass from step to step
-  if (is<ops::Attention>(node.op)) return rounding_tolerance(node, result);
+  if (is<ops::Attention>(node.op)) return rounding_tolerance(node, k);
   const bool is_gradient = is<ops::AttentionBackwardQuery>(node.op) || is<ops::AttentionBackwardKeyValue>(node.op);
   if (is_gradient) {
     const std::size_t factor = is<ops::AttentionBackwardQuery>(node.op) ? 1 : 0;  // k, or q
@@ -259,30 +271,22 @@ std::optional<double> of_sequence(const SizedNode& node, std::size_t k) {
   return {};
 }
 
-/// A gradient of logits is proportional to what weighs its row, which is among the operands of the slope.
-double logits_gradient_tolerance(const SizedNode& node, const Tensor& result) {
-  double weight = 0;
-  for (const Tensor& operand : std::span(node.inputs).subspan(ops::CrossEntropyWithGradient::kBaseInputs)) {
-    if (operand.dtype() == DType::f32) weight = std::max(weight, node.largest(operand));
-  }
-  return 4e-5 * (node.largest(result) + 0.01 * weight * std::max(1.0, node.largest(node.inputs[0])));
-}
-
 std::optional<double> of_joined(const SizedNode& node, std::size_t k) {
   if (is<ops::AllFiniteWithNumbers>(node.op)) return k == 0 ? 0 : node.of_pointwise(k);
   if (!is<ops::CrossEntropyWithGradient>(node.op)) return {};
-  const Tensor& result = node.results[k];
-  return k == ops::CrossEntropyWithGradient::kGradient ? logits_gradient_tolerance(node, result)
-                                                       : rounding_tolerance(node, result);
+  return rounding_tolerance(node, k);
 }
 
 std::optional<double> of_formula(const SizedNode& node, std::size_t k) {
   if (is<ops::Pointwise>(node.op) || is<ops::PointwiseGroup>(node.op)) return node.of_pointwise(k);
+  // An exponent is rounded in proportion to its distance from the largest, and its power falls faster.
+  constexpr double kLeast = 1e-6;
+  if (is_softmax(node.op)) return 4e-5 * std::max(node.largest(node.results[k]), kLeast);
   const auto* random = dynamic_cast<const ops::Random*>(node.op);
   const bool takes_exponentials = is<ops::Softmax>(node.op) || is<ops::SoftmaxBackward>(node.op) ||
                                   is<ops::CrossEntropy>(node.op) || is<ops::Ctc>(node.op) ||
                                   (random && random->distribution() == ops::Distribution::normal);
-  if (takes_exponentials) return rounding_tolerance(node, node.results[k]);
+  if (takes_exponentials) return rounding_tolerance(node, k);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "concord/compare/reference64/prologued.hpp"
+#include "concord/compare/tolerance/operand_scale.hpp"
 #include "concord/compare/tolerance/rounding.hpp"
 #include "concord/ops/all_finite.hpp"
 #include "concord/ops/attention.hpp"
@@ -30,7 +31,6 @@ bool is_attention(const Operator* op) {
   return is<ops::Attention>(op) || is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op);
 }
 
-// Operators that take no image as it is stored.
 // The most numbers that anything in it sums up: products, or those that become one of its smallest result.
 double summed_terms(const SizedNode& node) {
   double terms = product_terms(node);
@@ -42,11 +42,7 @@ double summed_terms(const SizedNode& node) {
 }
 
 double largest_number(const SizedNode& node, std::size_t k) {
-  double most = node.largest(node.results[k]);
-  for (const Tensor& input : node.inputs) {
-    if (input.dtype() == DType::f32) most = std::max(most, node.largest(input));
-  }
-  return most;
+  return std::max(node.largest(node.results[k]), operand_scale(node, k));
 }
 
 // What rounded factors add.
@@ -63,26 +59,6 @@ double factor_tolerance(const SizedNode& node, std::size_t k, Precision precisio
 bool finds_largest(const Operator* op) { return is<ops::MaxPool>(op) || is<ops::Reduce>(op) || is<ops::TopK>(op); }
 
 bool stores_in_16_bits(Precision precision) { return precision == Precision::bf16 || precision == Precision::fp16; }
-
-// Whether a rounded operand may change which branch an element takes, such as the slope of a clamp beside its limit.
-// Rounding keeps signs, so the comparison of an operand with 0 is exact.
-bool may_jump(const Expression& expression) {
-  using F = ScalarFunction;
-  const auto code = expression.code();
-  const auto is_exact = [&](const Expression::Instruction& compared) {
-    int zeros = 0, inputs = 0;
-    for (const std::int32_t argument : std::span(compared.arguments).first(2)) {
-      const auto& of = code[static_cast<std::size_t>(argument)];
-      zeros += of.function == F::constant && of.value == 0 ? 1 : 0;
-      inputs += of.function == F::input ? 1 : 0;
-    }
-    return zeros == 1 && inputs == 1;
-  };
-  return std::ranges::any_of(code, [&](const Expression::Instruction& one) {
-    const bool compares = one.function == F::less || one.function == F::less_equal || one.function == F::equal;
-    return one.function == F::floor || one.function == F::rint || (compares && !is_exact(one));
-  });
-}
 
 // What it adds that a device may store values in 16 bits: operands and result are rounded, sums of rounded terms.
 double storage_tolerance(const SizedNode& node, std::size_t k, Precision precision) {
@@ -105,7 +81,7 @@ double storage_tolerance(const SizedNode& node, std::size_t k, Precision precisi
   if (is<ops::Reduce>(op) || is<ops::AvgPool>(op))
     return unit * (terms * node.rms(node.inputs[0]) + node.largest(result));
   if (const auto* pointwise = dynamic_cast<const ops::Pointwise*>(op);
-      pointwise != nullptr && may_jump(pointwise->expression())) {
+      pointwise != nullptr && may_jump(pointwise->expression(), node.inputs)) {
     return 2 * std::max(largest_number(node, k), node.scale_of_pointwise(k));
   }
   if (is<ops::Pointwise>(op)) return 8 * unit * std::max(node.largest(result), node.scale_of_pointwise(k));
@@ -127,7 +103,8 @@ double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, s
   if (tolerance == 0) return 0;
   // A device may take numbers below the smallest normal one for 0, each product of a sum among them, before it
   // multiplies by others.
-  const double lost = kSmallestNormal * std::max(summed_terms(sized), 1.0) * std::max(largest_number(sized, k), 1.0);
+  const double factor = is_softmax(node.op) ? 1 : std::max(largest_number(sized, k), 1.0);
+  const double lost = kSmallestNormal * std::max(summed_terms(sized), 1.0) * factor;
   return tolerance + factor_tolerance(sized, k, precision) + lost;
 }
 

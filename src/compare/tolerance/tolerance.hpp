@@ -15,14 +15,14 @@ namespace concord {
 ///   sums (also scatter-add, avg pool, resample) 4·max(8, √K/4)·u · K·rms(src), K of scatter-add: of its fullest place
 ///   scatter-add, avg pool, resampling also      8u · (the largest |result| + the largest |src|)
 ///   products over axes                          4·(1 + n)·u · the largest |result|, n factors each
-///   cumulative sums                             as sums of as many terms as the axis has
-///   softmax, cross-entropy, normal, CTC,
-///     attention                                 4e-5 · (largest |result| + 0.01·largest |f32 input|)
-///   the gradient of logits beside its loss      4e-5 · (largest |result| + 0.01·largest weight·max(1, largest logit))
+///   cumulative sums                             as sums of as many terms as the axis has, and u · the largest |result|
+///   softmax                                     4e-5 · the largest |result|, of 1e-6 at least
+///   its logarithm and gradients, cross-entropy,
+///     normal, CTC, attention                    4e-5 · (the largest |result| + 0.01·operand_scale())
 ///   pointwise, updates of variables, numbers
 ///     beside the check of gradients             pointwise_tolerance()
 ///   matmul, convolution, sums and gradients of
-///     pools with an epilogue                    as without, and as softmax
+///     pools with an epilogue                    as without, and as attention
 ///   batch norm                                  2e-5 of the largest |result|, and of rms(src) for its statistics
 ///   its backward                                2e-4 of the largest |result|; diff_scale, diff_shift also as a sum
 ///   row norm                                    2e-4 as batch norm
@@ -42,12 +42,14 @@ namespace concord {
 ///   sums                                        p·(K·rms(src) + the largest |result|)
 ///   batch norm                                  p·(2·the largest |result| + 8·the largest scale + the largest shift)
 ///   its backward's diff_scale, diff_shift       p·(8·K·rms(diff) + the largest |result|)
-///   pointwise                                   8p of the largest |result| and of pointwise_scale()
-///   all others                                  8p of the largest |result| and |f32 input|
+///   pointwise                                   8p of the largest |result| and of pointwise_scale(); 2 of them where
+///                                               a rounded operand may_jump() to another branch
+///   all others                                  8p of the largest |result| and of operand_scale()
 /// Then the indices of max pooling, argmax and top-k are not compared, because rounded numbers may be equal.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision = Precision::fp32);
-/// The same for a node with `results` in place of its own. Uses the magnitudes of tensors that other nodes read too,
-/// and adds those that are missing.
+/// The same for a node with `results` in place of its own. Right results, if there are any, keep wrong ones from
+/// widening their own tolerance. Uses the magnitudes of tensors that other nodes read too, and adds those that are
+/// missing.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,
                                   Precision precision, Magnitudes& magnitudes);
 

@@ -4,6 +4,8 @@
 // workspace.
 #include "concord/opencl/conv/row_unrolled.hpp"
 
+#include <algorithm>
+
 #include "concord/opencl/conv/channels_last.hpp"
 #include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/conv/filters.hpp"
@@ -59,9 +61,15 @@ Stage gradient_stage(Context& context, const ops::ConvSizes& s, const ops::ConvS
   return stage;
 }
 
-/// The product, before the launch that unrolls the image is known.
-Gemm forward_product(const ops::ConvSizes& u) {
+/// The launch that unrolls the image reads one that may have more elements.
+std::int64_t largest_with_image(const Gemm& gemm, const ops::ConvSizes& s) {
+  return std::max(gemm.largest, s.n * s.c * s.src_plane());
+}
+
+/// The product for the original sizes `s`, before the launch that unrolls the image is known.
+Gemm forward_product(const ops::ConvSizes& s, const ops::ConvSizes& u) {
   Gemm gemm = conv_forward_gemm(u);
+  gemm.largest = largest_with_image(gemm, s);
   gemm.a.buffer = blocks_of(input(1));
   gemm.b.buffer = workspace(0, 16);
   gemm.b.is_channels_last = gemm.c.is_channels_last = true;
@@ -69,8 +77,9 @@ Gemm forward_product(const ops::ConvSizes& u) {
   return gemm;
 }
 
-Gemm backward_weights_product(const ops::ConvSizes& u) {
+Gemm backward_weights_product(const ops::ConvSizes& s, const ops::ConvSizes& u) {
   Gemm gemm = conv_backward_weights_gemm(u);
+  gemm.largest = largest_with_image(gemm, s);
   gemm.b.buffer = workspace(0, 16);
   gemm.a.is_channels_last = gemm.b.is_channels_last = true;
   gemm.c.buffer = workspace(image_bytes(u));
@@ -82,8 +91,8 @@ std::string_view row_unrolled_refusal(const Context& context, const ConvProblem&
   if (problem.pass == ConvPass::backward_data) return kOtherPass;
   if (const std::string_view why = channels_last_refusal(context, problem); !why.empty()) return why;
   if (!has_few_channels(problem.sizes)) return "the image has too many channels, or a multiple of 8";
-  const ops::ConvSizes u = unrolled(problem.sizes);
-  Gemm gemm = problem.pass == ConvPass::forward ? forward_product(u) : backward_weights_product(u);
+  const ops::ConvSizes &s = problem.sizes, u = unrolled(s);
+  Gemm gemm = problem.pass == ConvPass::forward ? forward_product(s, u) : backward_weights_product(s, u);
   gemm.precision = problem.request.precision;
   return tma_gemm().refusal(context, gemm);
 }
@@ -108,7 +117,7 @@ PreparedKernel prepare_row_unrolled(Context& context, const ConvProblem& problem
 Gemm row_unrolled_forward_gemm(Context& context, const ops::ConvSizes& s, Precision precision,
                                const EpilogueText& epilogue) {
   const ops::ConvSizes u = unrolled(s);
-  Gemm gemm = forward_product(u);
+  Gemm gemm = forward_product(s, u);
   gemm.precision = precision;
   gemm.epilogue = epilogue;
   gemm.before = {image_stage(context, s, u, precision)};
@@ -118,7 +127,7 @@ Gemm row_unrolled_forward_gemm(Context& context, const ops::ConvSizes& s, Precis
 
 RowUnrolledGradient row_unrolled_backward_weights_gemm(Context& context, const ops::ConvSizes& s, Precision precision) {
   const ops::ConvSizes u = unrolled(s);
-  Gemm gemm = backward_weights_product(u);
+  Gemm gemm = backward_weights_product(s, u);
   gemm.precision = precision;
   gemm.before = {image_stage(context, s, u, precision)};
   return {gemm, gradient_stage(context, s, u, precision)};

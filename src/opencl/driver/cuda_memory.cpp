@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "concord/core/check.hpp"
 
@@ -96,12 +95,9 @@ std::unique_ptr<CudaMemory> CudaMemory::make(const std::string& pci_address, std
     driver.release(handle);
     return refuse(fmt::format("cuMemExportToShareableHandle returned {}", error));
   }
-  return std::unique_ptr<CudaMemory>(new CudaMemory(handle, whole, file));
+  return std::unique_ptr<CudaMemory>(new CudaMemory(handle, whole, OpenFile(file)));
 }
 
-CudaMemory::~CudaMemory() {
-  ::close(file_);
-  cuda().release(handle_);
-}
+CudaMemory::~CudaMemory() { cuda().release(handle_); }
 
 }  // namespace concord::opencl

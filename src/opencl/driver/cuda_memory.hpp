@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
+
+#include "concord/core/open_file.hpp"
 
 namespace concord::opencl {
 
@@ -20,14 +23,15 @@ class CudaMemory {
 
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   /// The descriptor of the memory. It belongs to this object.
-  [[nodiscard]] int file() const { return file_; }
+  [[nodiscard]] int file() const { return file_.get(); }
 
  private:
-  CudaMemory(unsigned long long handle, std::size_t bytes, int file) : handle_(handle), bytes_(bytes), file_(file) {}
+  CudaMemory(unsigned long long handle, std::size_t bytes, OpenFile file)
+      : handle_(handle), bytes_(bytes), file_(std::move(file)) {}
 
   unsigned long long handle_;
   std::size_t bytes_;
-  int file_;
+  OpenFile file_;
 };
 
 }  // namespace concord::opencl

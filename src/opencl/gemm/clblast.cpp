@@ -144,7 +144,9 @@ std::unique_ptr<Kernel> prepare_clblast(Context& context, const Gemm& gemm, std:
   product.m = size(gemm.m);
   product.n = size(gemm.n);
   product.k = size(gemm.k);
-  product.lda = size(product.transpose_a ? gemm.a.k : gemm.a.row);
+  // CLBlast refuses a stride shorter than a row, even where there is only one row.
+  const std::int64_t row = gemm.m == 1 ? gemm.k : gemm.a.row;
+  product.lda = size(product.transpose_a ? gemm.a.k : row);
   product.ldb = size(product.transpose_b ? gemm.b.n : gemm.b.k);
   product.ldc = size(gemm.c.row);
   product.a = gemm.a.buffer;

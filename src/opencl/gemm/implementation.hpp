@@ -26,7 +26,7 @@ struct GemmImplementation {
   std::vector<GemmTiling> (*tilings)(const Context&, const Gemm&) = [](const Context&, const Gemm&) {
     return std::vector<GemmTiling>{};
   };
-  /// Null where the implementation has no such tile, or cannot split k so.
+  /// Null where the implementation has no such tile, cannot split k so, or would need too much memory for it.
   std::unique_ptr<Kernel> (*prepare_tiling)(Context&, const Gemm&, const GemmTiling&, std::string_view label) =
       [](Context&, const Gemm&, const GemmTiling&, std::string_view) { return std::unique_ptr<Kernel>(); };
   bool reads_channels_last = false;  // Gemm::has_channels_last
@@ -44,5 +44,7 @@ inline constexpr std::string_view kWrongProducts = "the check on the device foun
 
 /// The numbers of parts of k that a tuner should try: one, and half, once and twice the planned number.
 [[nodiscard]] std::vector<std::int64_t> parts_around(std::int64_t planned);
+/// The same for an implementation that splits k by split_of: the numbers of parts that result, without repeats.
+[[nodiscard]] std::vector<std::int64_t> parts_around(std::int64_t planned, std::int64_t k, std::int64_t unit);
 
 }  // namespace concord::opencl

@@ -22,7 +22,8 @@ struct MmaTile {
   std::int64_t warp_m, warp_n, stages;
   double one_product;  // the rate of one product relative to that of three
   [[nodiscard]] std::int64_t threads() const { return tile.m / warp_m * (tile.n / warp_n) * 32; }
-  [[nodiscard]] std::int64_t local_bytes() const { return stages * (tile.m + tile.n) * tile.k * 4; }
+  /// At most: of operands along k, whose rows are padded by four values.
+  [[nodiscard]] std::int64_t local_bytes() const { return 4 * stages * (tile.m + tile.n) * (tile.k + 4); }
 };
 // Rates were measured on an H200. For other generations they are scaled by the ratio of the matrix cores' rates.
 constexpr std::array<MmaTile, 4> kMmaTiles{{{{128, 128, 16, 1, 8, 1.82e11, 1.0}, 64, 32, 4, 1.75},

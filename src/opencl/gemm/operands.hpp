@@ -1,5 +1,5 @@
 // How tiled GEMM kernels read their operands: four elements at once or one by one, and an image's patches through
-// tables passed as arguments. Used by the tiled implementations, by planes and by tuning_key.
+// tables passed as arguments. Used by the tiled implementations and by tuning_key.
 #pragma once
 
 #include <initializer_list>

@@ -7,11 +7,14 @@
 
 #include "concord/opencl/gemm/arguments.hpp"
 #include "concord/opencl/gemm/implementation.hpp"
+#include "concord/opencl/gemm/plan.hpp"
 #include "concord/opencl/gemm/split.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
+
+constexpr std::int64_t kCutUnit = 64;  // of parts of k
 
 // A tile of 8 x 32 fills half of the 32 registers of AVX-512; 4 x 2 vectors fit the 16 of AVX and NEON.
 struct PanelShape {
@@ -80,8 +83,8 @@ PanelCut panel_cut(const Context& context, const Gemm& gemm, const PanelShape& s
 
 std::unique_ptr<Kernel> prepare_panel_shape(Context& context, const Gemm& gemm, const PanelShape& shape,
                                             std::int64_t parts, std::string_view label) {
-  constexpr std::int64_t kPanelDepth = 256, kUnit = 64;
-  const Split split = parts == 1 ? Split{1, gemm.k} : split_of(gemm.k, parts, kUnit);
+  constexpr std::int64_t kPanelDepth = 256;
+  const Split split = parts == 1 ? Split{1, gemm.k} : split_of(gemm.k, parts, kCutUnit);
   const PanelCut cut = panel_cut(context, gemm, shape, split);
   Stage multiply{gemm_program(context, gemm, "gemm/panel.cl", split.parts == 1,
                               {fmt::format("WIDTH={}", shape.width), fmt::format("VECTORS={}", shape.vectors),
@@ -103,7 +106,7 @@ std::unique_ptr<Kernel> prepare_panel(Context& context, const Gemm& gemm, std::s
 std::vector<GemmTiling> panel_tilings(const Context& context, const Gemm& gemm) {
   std::vector<GemmTiling> list;
   for (const PanelShape& shape : panel_shapes(context)) {
-    for (const std::int64_t parts : parts_around(panel_parts(context, gemm, shape))) {
+    for (const std::int64_t parts : parts_around(panel_parts(context, gemm, shape), gemm.k, kCutUnit)) {
       list.push_back({shape.name(), parts});
     }
   }
@@ -115,6 +118,8 @@ std::unique_ptr<Kernel> prepare_panel_tiling(Context& context, const Gemm& gemm,
   const std::vector<PanelShape> shapes = panel_shapes(context);
   const auto shape = std::ranges::find(shapes, tiling.tile, &PanelShape::name);
   if (shape == shapes.end() || tiling.parts > gemm.k) return nullptr;
+  const bool is_near_plan = tiling.parts <= 2 * panel_parts(context, gemm, *shape);
+  if (!is_near_plan && !has_room_for_parts(gemm, tiling.parts)) return nullptr;
   return prepare_panel_shape(context, gemm, *shape, tiling.parts, label);
 }
 

@@ -10,9 +10,10 @@
 namespace concord::opencl {
 namespace {
 
-/// Images in channels-last layout hold 16-bit values.
-double bytes_of(std::int64_t elements, bool is_channels_last) {
-  return (is_channels_last ? 2.0 : 4.0) * static_cast<double>(elements);
+constexpr std::int64_t kMostPartial = std::int64_t{1} << 28;  // bytes of the partial sums of a plan
+
+double bytes_of(std::int64_t elements, bool has_16_bits) {
+  return (has_16_bits ? 2.0 : 4.0) * static_cast<double>(elements);
 }
 
 double result_bytes(const Gemm& gemm) { return bytes_of(gemm.m * gemm.n * gemm.batch, gemm.c.is_channels_last); }
@@ -20,7 +21,7 @@ double result_bytes(const Gemm& gemm) { return bytes_of(gemm.m * gemm.n * gemm.b
 /// Bytes of the two factors and the result.
 double operand_bytes(const Gemm& gemm) {
   const std::int64_t right = gemm.b.is_patch ? gemm.b.elements : gemm.n * gemm.k * gemm.batch;
-  return bytes_of(gemm.m * gemm.k * gemm.batch, gemm.a.is_channels_last) + bytes_of(right, gemm.b.is_channels_last) +
+  return bytes_of(gemm.m * gemm.k * gemm.batch, gemm.a.has_16_bits()) + bytes_of(right, gemm.b.is_channels_last) +
          result_bytes(gemm);
 }
 
@@ -46,7 +47,7 @@ GemmTile resident_tile(const GpuModel& gpu, GemmTile tile, std::int64_t local_by
 }
 
 GemmPlan gemm_plan(const GpuModel& gpu, const Gemm& gemm, const std::vector<GemmTile>& tiles) {
-  constexpr std::int64_t kShortestPart = 64, kMostParts = 512, kMostPartial = std::int64_t{1} << 28;
+  constexpr std::int64_t kShortestPart = 64, kMostParts = 512;
   constexpr double kCombineSeconds = 5e-6;  // of the launch that adds up parts: the host alone takes 4.3 us on an H200
   const std::int64_t result = gemm.m * gemm.n * gemm.batch;
   GemmPlan best{0, 1, gemm.k, INFINITY};
@@ -82,9 +83,14 @@ double product_seconds_with_epilogue(const GpuModel& gpu, const Gemm& gemm, doub
          operands * result_bytes(gemm) / (kReached * gpu.bytes_a_second);
 }
 
+bool has_room_for_parts(const Gemm& gemm, std::int64_t parts) {
+  const std::int64_t result = std::max<std::int64_t>(gemm.m * gemm.n * gemm.batch, 1);
+  return parts == 1 || parts <= 2 * kMostPartial / 4 / result;
+}
+
 std::optional<GemmPlan> cut_plan(const Gemm& gemm, const GemmTile& tile, std::size_t index, std::int64_t parts) {
   if (parts == 1) return GemmPlan{index, 1, gemm.k, 0};
-  if (parts < 1 || parts * tile.k > gemm.k) return std::nullopt;
+  if (parts < 1 || parts > gemm.k / tile.k || !has_room_for_parts(gemm, parts)) return std::nullopt;
   const std::int64_t part = divide_up(divide_up(gemm.k, parts), tile.k) * tile.k;
   return GemmPlan{index, divide_up(gemm.k, part), part, 0};
 }

@@ -1,5 +1,5 @@
 // GemmPlan: the tile and the cut of k for a matrix multiplication, and their expected time. Used by every tiled
-// implementation; winograd and planes use the costs of launches and memory.
+// implementation, by the copy engine's products and by winograd.
 #pragma once
 
 #include <fmt/format.h>
@@ -46,14 +46,18 @@ struct GemmTile {
 [[nodiscard]] double product_seconds_with_epilogue(const GpuModel& gpu, const Gemm& gemm, double multiplying,
                                                    int launches);
 
-/// The plan with the tile at `index` and k in `parts` parts or slightly fewer; nothing where k is too short.
+/// Whether the partial sums of so many parts take at most twice the memory that a plan may give them. A tuner tries
+/// twice the planned number of parts; tables may ask for any.
+[[nodiscard]] bool has_room_for_parts(const Gemm& gemm, std::int64_t parts);
+/// The plan with the tile at `index` and k in `parts` parts or slightly fewer; nothing where k is too short, or the
+/// partial sums need too much memory.
 [[nodiscard]] std::optional<GemmPlan> cut_plan(const Gemm& gemm, const GemmTile& tile, std::size_t index,
                                                std::int64_t parts);
 
 /// The tilings that a tuner should measure: each tile with cuts of k around its best expected one.
 [[nodiscard]] std::vector<GemmTiling> tilings_to_try(const GpuModel& gpu, const Gemm& gemm,
                                                      const std::vector<GemmTile>& tiles);
-/// The plan that a tiling names; nothing where the list has no such tile, or k cannot be cut so.
+/// The plan that a tiling names; nothing where the list has no such tile, or cut_plan gives nothing.
 [[nodiscard]] std::optional<GemmPlan> plan_of_tiling(const Gemm& gemm, const std::vector<GemmTile>& tiles,
                                                      const GemmTiling& tiling);
 

@@ -149,8 +149,9 @@ std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::s
 std::vector<GemmTiling> tiled_tilings(const Context& context, const Gemm& gemm) {
   std::vector<GemmTiling> list;
   for (const TileShape& shape : fitting_tiles(context)) {
-    for (const std::int64_t parts : parts_around(plan_of(context, gemm, {shape}).parts))
-      list.push_back({shape.name(), parts});
+    for (const std::int64_t parts : parts_around(plan_of(context, gemm, {shape}).parts, gemm.k, shape.tile.k)) {
+      if (has_room_for_parts(gemm, parts)) list.push_back({shape.name(), parts});
+    }
   }
   return list;
 }
@@ -159,6 +160,7 @@ std::unique_ptr<Kernel> prepare_tiled_tiling(Context& context, const Gemm& gemm,
                                              std::string_view label) {
   const auto* const shape = std::ranges::find(kTiles, tiling.tile, &TileShape::name);
   if (shape == kTiles.end() || !fits(context, *shape) || tiling.parts > gemm.k) return nullptr;
+  if (!has_room_for_parts(gemm, tiling.parts)) return nullptr;
   return prepare_tile(context, gemm, *shape, tiling.parts, label);
 }
 

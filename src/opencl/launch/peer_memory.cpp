@@ -11,6 +11,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
+#include "concord/core/open_file.hpp"
 #include "concord/opencl/driver/cuda_memory.hpp"
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/launch/event.hpp"
@@ -56,25 +57,6 @@ std::string source_of(int ranks, int rank, std::size_t group) {
          std::string(kernel_source("ops/sum_over_peers.cl"));
 }
 
-/// Descriptors that are closed at the end.
-class OpenFiles {
- public:
-  explicit OpenFiles(std::vector<int> files) : files_(std::move(files)) {}
-  OpenFiles(const OpenFiles&) = delete;
-  OpenFiles& operator=(const OpenFiles&) = delete;
-  ~OpenFiles() {
-    for (const int file : files_) {
-      if (file >= 0) ::close(file);
-    }
-  }
-  [[nodiscard]] int get(int rank) const { return files_[static_cast<std::size_t>(rank)]; }
-  /// The one of `rank` has another owner.
-  void release(int rank) { files_[static_cast<std::size_t>(rank)] = -1; }
-
- private:
-  std::vector<int> files_;
-};
-
 class NvidiaPeerMemory final : public PeerMemory {
  public:
   NvidiaPeerMemory(Device& device, Context& context, std::unique_ptr<CudaMemory> memory, std::size_t bytes, int ranks,
@@ -87,9 +69,7 @@ class NvidiaPeerMemory final : public PeerMemory {
         flags_at_(bytes),
         ranks_(ranks),
         patience_(static_cast<std::uint64_t>(deadline * 1e9)) {
-    OpenFiles own({::dup(memory_->file())});
-    buffer_ = imported(own.get(0));
-    own.release(0);
+    buffer_ = imported(OpenFile(::dup(memory_->file())));
     lost_ = boost::compute::buffer(context_.context(), sizeof(std::uint32_t));
     const std::uint32_t zero = 0;
     check(clEnqueueFillBuffer(queue(), lost_.get(), &zero, sizeof zero, 0, sizeof zero, 0, nullptr, nullptr),
@@ -109,11 +89,11 @@ class NvidiaPeerMemory final : public PeerMemory {
   [[nodiscard]] int file() const override { return memory_->file(); }
 
   void connect(std::vector<int> files, int rank) override {
-    OpenFiles open(std::move(files));
+    std::vector<OpenFile> open;
+    for (const int file : files) open.emplace_back(file);
     rank_ = rank;
     for (int other = 0; other < ranks_; ++other) {
-      peers_.push_back(other == rank ? buffer_ : imported(open.get(other)));
-      if (other != rank) open.release(other);
+      peers_.push_back(other == rank ? buffer_ : imported(std::move(open[static_cast<std::size_t>(other)])));
     }
     program_ = context_.program_from(source_of(ranks_, rank, group()));
     meet_ = kernel("meet");
@@ -187,13 +167,13 @@ class NvidiaPeerMemory final : public PeerMemory {
   [[nodiscard]] cl_command_queue queue() { return queue_.get(); }
   [[nodiscard]] std::size_t group() const { return std::min(kPeerGroup, context_.limits().max_work_group); }
 
-  /// The driver takes the descriptor over, unless this throws.
-  [[nodiscard]] BufferPtr imported(int file) {
-    const std::array<std::uint64_t, 3> properties{kOpaqueFile, static_cast<std::uint64_t>(file), 0};
+  [[nodiscard]] BufferPtr imported(OpenFile file) {
+    const std::array<std::uint64_t, 3> properties{kOpaqueFile, static_cast<std::uint64_t>(file.get()), 0};
     cl_int status = CL_SUCCESS;
     MemoryHandle memory(create_buffer_function()(context_.context().get(), properties.data(), CL_MEM_READ_WRITE,
                                                  memory_->bytes(), nullptr, &status));
     check(status, "clCreateBufferWithProperties", name_);
+    static_cast<void>(file.release());  // the driver has taken it over
     return std::make_shared<OpenClBuffer>(std::move(memory), memory_->bytes(), context_.accounting());
   }
 

@@ -56,6 +56,13 @@ TEST_CASE("devices agree when all were checked, none diverges and every loss is 
   CHECK(agrees_after([](auto& runs) { runs[1].largest_loss_deviation = 0.9; }));  // rounding is amplified: no fault
 }
 
+TEST_CASE("a loss that is NaN has no sign", "[compare]") {
+  Comparison result = comparison();
+  result.runs[1].losses[1] = std::copysign(NAN, -1.0F);
+  CHECK_THAT(result.table(), contains(" nan ") && !contains("-nan"));
+  CHECK_THAT(result.html(), contains("nan") && !contains("-nan"));
+}
+
 TEST_CASE("what checks cost is told in steps of the slowest device", "[compare]") {
   Comparison result = comparison();
   result.runs[1].median_ms = 5;

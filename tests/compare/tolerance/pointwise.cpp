@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "concord/ops/activations.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord_test.hpp"
 
@@ -52,6 +53,35 @@ TEST_CASE("what is proportional to a gradient is allowed a part of the gradient"
   for (const Scalar& formula :
        {kA + kB, scalar::max(kA, kB), scalar::exp(kA) * scalar::exp(kB), kB * scalar::expm1(kA)}) {
     CHECK(tolerance(formulas.of(2, formula), "grad/relu", {small, large}, small) == Approx(4e-5 * (2e-6 + 0.1)));
+  }
+}
+
+TEST_CASE("a formula may jump where a rounded operand passes a limit, unless it is continuous there", "[compare]") {
+  const std::vector<Tensor> inputs{floats({1, 2}), floats({3, 4}), Tensor::of<std::int32_t>({2}, {1, 0})};
+  const auto jumps = [&](const Scalar& formula) { return may_jump(Expression({formula}, 3), inputs); };
+  const Scalar label = scalar::input(2), place = scalar::coordinate(0);
+  const auto slope = [&](const Scalar& hit) {
+    return scalar::select(scalar::equal(kA, 0.0F), 0.0F, kA * (scalar::exp(kB) - hit));
+  };
+  CHECK_FALSE(jumps(slope(scalar::equal(place, label))));
+  CHECK_FALSE(jumps(slope(scalar::less(2.0F * label, place + 1.0F))));
+  CHECK_FALSE(jumps(scalar::floor(label / 2.0F) * kA));
+  CHECK(jumps(slope(scalar::equal(place, kB))));
+  CHECK(jumps(scalar::floor(kA)));
+  CHECK(jumps(scalar::select(scalar::less(kA, kB), kA, 0.0F)));
+  // Both sides of a limit.
+  const auto clamped = [&](const Scalar& low, const Scalar& high, const Scalar& between) {
+    return scalar::select(scalar::less_equal(kA, -3.0F), low,
+                          scalar::select(scalar::less_equal(3.0F, kA), high, between));
+  };
+  CHECK_FALSE(jumps(clamped(0.0F, kA, kA * (kA + 3.0F) / 6.0F)));
+  CHECK(jumps(kB * clamped(0.0F, 1.0F, (2.0F * kA + 3.0F) / 6.0F)));
+  CHECK(jumps(scalar::select(scalar::equal(kA, 1.0F), kB, 0.0F)));
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, {2}});
+  for (const Value& y : {hard_swish(x), mish(x)}) {
+    const auto& op = dynamic_cast<const ops::Pointwise&>(*y.node().op);
+    CHECK_FALSE(may_jump(op.expression(), std::span(inputs).first(1)));
   }
 }
 

@@ -20,6 +20,7 @@
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/resample.hpp"
 #include "concord/ops/row_norm.hpp"
+#include "concord/ops/scan.hpp"
 #include "concord/ops/softmax.hpp"
 #include "concord_test.hpp"
 
@@ -244,7 +245,7 @@ TEST_CASE("gradients whose terms cancel out may be 0 on the device", "[compare]"
   // What double precision leaves of 3·2/√ε, of 3·1.
   const ops::BatchNormBackward batch(1e-4F);
   const std::vector<Tensor> of_batch{constant({4, 2}, 1), constant({4, 2}, 3), floats({1, 2}), floats({0, 0}),
-                                     floats({1, 1})};
+                                     floats({0, 0})};
   const double allowed = tolerance(&batch, of_batch, constant({4, 2}, 0));
   CHECK(allowed > 600 * 0x1p-52);
   CHECK(allowed < 600 * 0x1p-40);
@@ -253,6 +254,24 @@ TEST_CASE("gradients whose terms cancel out may be 0 on the device", "[compare]"
       tolerance(&row, {constant({4, 2}, 3), constant({4, 2}, 1), constant({4, 1}, 1)}, constant({4, 2}, 0));
   CHECK(of_row > 3 * 0x1p-52);
   CHECK(of_row < 3 * 0x1p-40);
+}
+
+TEST_CASE("batch norm without an epsilon has a tolerance", "[compare]") {
+  const ops::BatchNormBackward batch(0);
+  const auto allowed = [&](float scale, std::vector<float> variances) {
+    return tolerance(&batch,
+                     {constant({4, 2}, 1), constant({4, 2}, 3), floats({scale, scale}), floats({0, 0}),
+                      floats(std::move(variances))},
+                     constant({4, 2}, 5));
+  };
+  CHECK(allowed(8, {4, 0.25F}) == Approx(2e-4 * 5 + 0x1p-44 * 3 * 8 / 0.5).epsilon(1e-14));
+  for (const float scale : {0.0F, 8.0F}) CHECK(allowed(scale, {0, 0}) == Approx(2e-4 * 5).epsilon(1e-14));
+}
+
+TEST_CASE("the tolerance of cumulative sums is that of the line of the largest numbers", "[compare]") {
+  const ops::CumSum sums(1, false, false);
+  const Tensor src = Tensor::of<float>({2, 4}, {1000, -1000, 1000, -1000, 0.01F, 0.01F, 0.01F, 0.01F});
+  CHECK(tolerance(&sums, {src}, constant({2, 4}, 1000)) == Approx(4 * 8 * kUnit * 4 * 1000 + kUnit * 1000));
 }
 
 TEST_CASE("what only moves numbers, and whole numbers, must be equal", "[compare]") {

@@ -1,5 +1,6 @@
 // Kernels on tokens in 16 bits, against those on row-major fp32.
 #include <algorithm>
+#include <cfloat>
 #include <set>
 
 #include "concord/opencl/formula/channels_last.hpp"
@@ -273,17 +274,39 @@ TEST_CASE("tokens: tensors that are added to a product", "[opencl][tokens]") {
   }
 }
 
+namespace {
+
+enum class Mask : std::uint8_t { none, normal, far };
+
+/// `far`: rows of −1e9 alone, rows that begin with the least number, rows of −1e30 alone and rows of 0. What lies
+/// beyond the last row follows one of 0.
+Array mask_of(Mask kind, std::int64_t queries, std::int64_t keys) {
+  if (kind != Mask::far) return normal({1, 1, queries, keys}, 7);
+  Array mask({1, 1, queries, keys});
+  for (std::int64_t t = 0; t < queries; ++t) {
+    for (std::int64_t s = 0; s < keys; ++s) {
+      const double rows[] = {-1e9, s < keys / 2 ? -static_cast<double>(FLT_MAX) : 0, -1e30, 0};
+      mask.at({0, 0, t, s}) = static_cast<float>(rows[t % 4]);
+    }
+  }
+  return mask;
+}
+
+}  // namespace
+
 TEST_CASE("tokens: attention and its gradients", "[opencl][tokens][attention]") {
   struct Form {
     std::int64_t queries, keys, heads, key_heads, width;
     ops::Causal causal;
-    bool mask;
+    Mask mask;
     float dropout;
   };
   using enum ops::Causal;
-  for (const Form& f : {Form{200, 200, 4, 4, 64, none, false, 0}, Form{130, 130, 2, 2, 64, first, false, 0},
-                        Form{70, 150, 4, 2, 128, last, false, 0}, Form{96, 96, 2, 2, 96, first, true, 0},
-                        Form{100, 100, 2, 2, 32, none, false, 0.1F}, Form{64, 64, 2, 1, 40, first, false, 0.2F}}) {
+  for (const Form& f :
+       {Form{200, 200, 4, 4, 64, none, Mask::none, 0}, Form{130, 130, 2, 2, 64, first, Mask::none, 0},
+        Form{70, 150, 4, 2, 128, last, Mask::none, 0}, Form{96, 96, 2, 2, 96, first, Mask::normal, 0},
+        Form{200, 300, 2, 2, 64, none, Mask::far, 0}, Form{64, 64, 2, 2, 32, none, Mask::far, 0},
+        Form{100, 100, 2, 2, 32, none, Mask::none, 0.1F}, Form{64, 64, 2, 1, 40, first, Mask::none, 0.2F}}) {
     INFO(f.queries << " queries, " << f.keys << " keys, width " << f.width);
     // Linear maps before and behind make the vectors tokens: each has at least 1e9 multiplications.
     const std::int64_t in = 1024, query_width = f.heads * f.width, key_width = f.key_heads * f.width;
@@ -295,13 +318,13 @@ TEST_CASE("tokens: attention and its gradients", "[opencl][tokens][attention]") 
          {normal({in, key_width}, 4, 0.03)},
          {normal({in, key_width}, 5, 0.03)},
          {normal({batch, f.queries, query_width}, 6)},
-         {normal({1, 1, f.queries, f.keys}, 7)}},
+         {mask_of(f.mask, f.queries, f.keys)}},
         [&](const std::vector<Value>& x) {
           const auto heads = [&](const Value& y, std::int64_t count) {
             return reshape(y, Shape{y.shape()[0], y.shape()[1], count, f.width});
           };
           AttentionOptions options{.causal = f.causal, .layout = ops::HeadLayout::tokens_first, .dropout = f.dropout};
-          if (f.mask) options.mask = x[6];
+          if (f.mask != Mask::none) options.mask = x[6];
           const Value q = heads(matmul(x[0], x[2]), f.heads), k = heads(matmul(x[1], x[3]), f.key_heads);
           const Value v = heads(matmul(x[1], x[4]), f.key_heads);
           const Value y = reshape(attention(q, k, v, options), x[5].shape());

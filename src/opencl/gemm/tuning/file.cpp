@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "concord/core/atomic_file.hpp"
@@ -36,12 +37,15 @@ class Fields {
     CONCORD_CHECK(value.is_string(), FormatError, "{}: \"{}\" is not a string", where_, name);
     return value.get<std::string>();
   }
-  /// At least 1.
-  [[nodiscard]] std::int64_t count(const char* name) const {
+  /// From 1 to the largest Number.
+  template <class Number>
+  [[nodiscard]] Number count(const char* name) const {
+    constexpr std::int64_t kMost = std::numeric_limits<Number>::max();
     const Json& value = at(name);
-    const bool is_count = value.is_number_integer() && value.get<std::int64_t>() >= 1;
-    CONCORD_CHECK(is_count, FormatError, "{}: \"{}\" is not an integer from 1", where_, name);
-    return value.get<std::int64_t>();
+    const std::int64_t found = value.is_number_integer() ? value.get<std::int64_t>() : 0;
+    CONCORD_CHECK(found >= 1 && found <= kMost, FormatError, "{}: \"{}\" is not an integer from 1 to {}", where_, name,
+                  kMost);
+    return static_cast<Number>(found);
   }
   [[nodiscard]] double seconds(const char* name) const {
     const Json& value = at(name);
@@ -64,7 +68,7 @@ TuningEntry entry_of(const Json& json, const std::string& key) {
   const Fields fields(json, fmt::format("the matrix multiplication \"{}\"", key));
   TuningEntry entry;
   entry.choice.implementation = fields.text("implementation");
-  if (fields.has("tile")) entry.choice.tiling = GemmTiling{fields.text("tile"), fields.count("parts")};
+  if (fields.has("tile")) entry.choice.tiling = GemmTiling{fields.text("tile"), fields.count<std::int64_t>("parts")};
   entry.seconds = fields.seconds("seconds");
   entry.planned = fields.text("planned");
   entry.planned_seconds = fields.seconds("planned_seconds");
@@ -83,17 +87,8 @@ Json json_of(const TuningEntry& entry) {
   return json;
 }
 
-}  // namespace
-
-namespace {
-
-/// Digests of kernels whose text has changed since, but not the order of their times: files that comments name were
-/// renamed, numbers became members of one argument and memories offsets from one, parts of k are added up without
-/// another launch, or groups claim their tiles. Those of `then` are valid while the kernels have the digest `now`.
-struct EarlierDigests {
-  std::string_view implementation, now;
-  std::array<std::string_view, 4> then;
-};
+// Files that comments name were renamed, numbers became members of one argument and memories offsets from one, parts of
+// k are added up without another launch, or groups claim their tiles.
 constexpr std::array<EarlierDigests, 10> kEarlierDigests{
     {{"panel", "274ef3e2", {"8e91d82a", "abc90350", "245a4f0e"}},
      {"mma", "440543a2", {"1a44bcc9", "cea43490", "50bc7ec8", "a8c82a3f"}},
@@ -115,6 +110,8 @@ bool is_digest_of(std::string_view digest, std::string_view implementation, std:
 
 }  // namespace
 
+std::span<const EarlierDigests> earlier_digests() { return kEarlierDigests; }
+
 KernelDigests kernel_digests() {
   KernelDigests digests;
   for (const GemmImplementation* one : gemm_implementations()) {
@@ -129,15 +126,15 @@ KernelDigests kernel_digests() {
   return digests;
 }
 
-std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin) {
-  const Json json = parse_json(read_file(file), "the file");
+std::optional<TuningTable> tuning_in(std::string_view text, const TuningOrigin& origin) {
+  const Json json = parse_json(text, "the file");
   const Fields fields(json, "the file");
   CONCORD_CHECK(fields.text("format") == kFormat, FormatError, "its format is not \"{}\"", kFormat);
-  CONCORD_CHECK(fields.count("version") == kVersion, FormatError, "its version is {}, this library reads {}",
-                fields.count("version"), kVersion);
+  const auto version = fields.count<std::int64_t>("version");
+  CONCORD_CHECK(version == kVersion, opencl::NewerTable, "its version is {}, this library reads {}", version, kVersion);
   TuningTable table{fields.text("driver"), {}, 0};
-  const TuningOrigin found{fields.text("device"), origin.driver,
-                           static_cast<std::uint32_t>(fields.count("compute_units")), fields.text("kind")};
+  const TuningOrigin found{fields.text("device"), origin.driver, fields.count<std::uint32_t>("compute_units"),
+                           fields.text("kind")};
   if (found != origin) return std::nullopt;
   const Json& products = fields.at("products");
   CONCORD_CHECK(products.is_object(), FormatError, "\"products\" is not an object");
@@ -154,6 +151,10 @@ std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const 
     }
   }
   return table;
+}
+
+std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin) {
+  return tuning_in(read_file(file), origin);
 }
 
 void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries,

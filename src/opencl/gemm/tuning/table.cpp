@@ -1,11 +1,18 @@
 // Tuning: loads the choices of a device and stores new ones.
 #include "concord/opencl/gemm/tuning/table.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "concord/core/check.hpp"
 #include "concord/core/debug_options.hpp"
 #include "concord/core/log.hpp"
+#include "concord/core/open_file.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/private_files.hpp"
 #include "concord/core/text.hpp"
@@ -40,17 +47,57 @@ std::filesystem::path file_in_first_folder(const TuningOrigin& origin) {
   return folder / file_name(origin);
 }
 
-/// The entries of a table that was measured with the origin's driver.
-std::optional<TuningEntries> entries_of_driver(const std::filesystem::path& file, const TuningOrigin& origin) {
-  std::optional<TuningTable> table = read_tuning(file, origin);
+/// Holds the lock on "FILE.lock" (flock) while it lives, against other threads and processes. The file goes away with
+/// it. On a file system without locks, nothing is locked.
+class TableLock {
+ public:
+  explicit TableLock(const std::filesystem::path& file) : path_(file.string() + ".lock") {
+    do {
+      open_ = OpenFile(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+      CONCORD_CHECK(open_.is_open(), IoError, "cannot write {}: no file can be created in its folder: {}: {}",
+                    file.string(), path_.string(), std::strerror(errno));
+      while (::flock(open_.get(), LOCK_EX) != 0 && errno == EINTR) {
+      }
+    } while (is_removed());
+  }
+  TableLock(const TableLock&) = delete;
+  TableLock& operator=(const TableLock&) = delete;
+  ~TableLock() { ::unlink(path_.c_str()); }
+
+ private:
+  /// Whether the owner before removed the file.
+  [[nodiscard]] bool is_removed() const {
+    struct stat status {};
+    return ::fstat(open_.get(), &status) == 0 && status.st_nlink == 0;
+  }
+
+  std::filesystem::path path_;
+  OpenFile open_;
+};
+
+/// The entries of a table that was measured with the origin's driver. Logs how many others it leaves out.
+std::optional<TuningEntries> entries_of_driver(const std::filesystem::path& file, std::string_view text,
+                                               const TuningOrigin& origin, LogLevel level) {
+  std::optional<TuningTable> table = tuning_in(text, origin);
   if (!table || table->driver != origin.driver) return std::nullopt;
+  if (table->outdated > 0) {
+    log(level, fmt::format("tuning: {} entries of {} are dropped, because their kernels have changed or do not exist "
+                           "in this version",
+                           table->outdated, file.string()));
+  }
   return std::move(table->entries);
 }
 
-/// The entries of the device's own file; none for a damaged file, which will be replaced.
+/// The entries of the device's own file. None for a file that is damaged or that another user may have written: it will
+/// be replaced.
 TuningEntries entries_of_own(const std::filesystem::path& file, const TuningOrigin& origin) {
   try {
-    return entries_of_driver(file, origin).value_or(TuningEntries{});
+    const std::optional<std::string> text = read_private_file(file);
+    if (!text) return {};
+    return entries_of_driver(file, *text, origin, LogLevel::info).value_or(TuningEntries{});
+  } catch (const NewerTable& error) {
+    throw IoError(
+        fmt::format("{} is not replaced: {}; set CONCORD_TUNING_DIR to another folder", file.string(), error.what()));
   } catch (const FormatError& error) {
     log(LogLevel::warning, fmt::format("tuning: {} is replaced: {}", file.string(), error.what()));
     return {};
@@ -60,7 +107,7 @@ TuningEntries entries_of_own(const std::filesystem::path& file, const TuningOrig
 /// The entries of a file that the user named.
 TuningEntries entries_of_named(const std::filesystem::path& file, const TuningOrigin& origin) {
   try {
-    std::optional<TuningEntries> entries = entries_of_driver(file, origin);
+    std::optional<TuningEntries> entries = entries_of_driver(file, read_file(file), origin, LogLevel::warning);
     CONCORD_CHECK(entries, FormatError, "it belongs to another device or driver");
     return *std::move(entries);
   } catch (const FormatError& error) {
@@ -103,13 +150,13 @@ const TuningEntries& Tuning::entries() {
 void Tuning::add(const std::filesystem::path& file) {
   if (!origin_) origin_ = tuning_origin(context_);
   try {
-    const std::string foreign = foreign_access(file);
-    CONCORD_CHECK(foreign.empty(), IoError, "{}", foreign);
-    std::optional<TuningTable> table = read_tuning(file, *origin_);
+    const std::optional<std::string> text = read_private_file(file);
+    if (!text) return;
+    std::optional<TuningTable> table = tuning_in(*text, *origin_);
     if (!table) return;
     if (table->outdated > 0) {
-      log(LogLevel::info, fmt::format("tuning: {} entries of {} are not used, because their kernels have changed; "
-                                      "`concord tune` measures them again",
+      log(LogLevel::info, fmt::format("tuning: {} entries of {} are not used, because their kernels have changed or do "
+                                      "not exist in this version; `concord tune` measures them again",
                                       table->outdated, file.string()));
     }
     TuningEntries& to = table->driver == origin_->driver ? *entries_ : of_other_drivers_;
@@ -143,6 +190,7 @@ std::filesystem::path Tuning::store(const std::filesystem::path& wanted) {
   if (!origin_) origin_ = tuning_origin(context_);
   const bool is_named = !wanted.empty();
   const std::filesystem::path file = is_named ? wanted : file_in_first_folder(*origin_);
+  const TableLock lock(file);
   TuningEntries all = own_;
   if (std::error_code ignored; std::filesystem::exists(file, ignored)) {
     all.merge(is_named ? entries_of_named(file, *origin_) : entries_of_own(file, *origin_));

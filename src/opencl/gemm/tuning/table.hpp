@@ -3,13 +3,16 @@
 // files.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "concord/core/atomic_file.hpp"
+#include "concord/core/error.hpp"
 #include "concord/opencl/gemm/implementation.hpp"
 
 namespace concord::opencl {
@@ -39,6 +42,14 @@ struct TuningOrigin {
 using KernelDigests = std::map<std::string, std::string, std::less<>>;  // by implementation
 [[nodiscard]] KernelDigests kernel_digests();
 
+/// Digests of kernels whose text has changed since, but not the order of their times. Those of `then` are valid while
+/// the kernels have the digest `now`.
+struct EarlierDigests {
+  std::string_view implementation, now;
+  std::array<std::string_view, 4> then;
+};
+[[nodiscard]] std::span<const EarlierDigests> earlier_digests();
+
 /// The measured result for a matrix multiplication.
 struct TuningEntry {
   GemmChoice choice;
@@ -48,14 +59,21 @@ struct TuningEntry {
 };
 using TuningEntries = std::map<std::string, TuningEntry, std::less<>>;  // by tuning_key
 
-/// The entries of a file, without those whose kernels have changed, and the driver of the measurements.
+/// The entries of a file, without outdated ones, and the driver of the measurements.
 struct TuningTable {
   std::string driver;
   TuningEntries entries;
-  std::size_t outdated = 0;  // further entries, whose kernels have changed since
+  std::size_t outdated = 0;  // further entries, whose kernels have changed since or do not exist here
 };
-/// Reads a file. Returns nothing when the file's origin differs in more than the driver. Throws FormatError, which
-/// names the field, when the file is not a tuning table, and IoError when it cannot be read.
+/// A table in a version of the format that this library cannot read.
+class NewerTable : public FormatError {
+ public:
+  using FormatError::FormatError;
+};
+/// Reads the text of a file. Returns nothing when the file's origin differs in more than the driver. Throws
+/// FormatError, which names the field, when the text is not a tuning table, and NewerTable.
+[[nodiscard]] std::optional<TuningTable> tuning_in(std::string_view text, const TuningOrigin& origin);
+/// The same for a file. Also throws IoError, when it cannot be read.
 [[nodiscard]] std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin);
 /// Replaces the file atomically. Throws IoError.
 void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries,
@@ -82,8 +100,10 @@ class Tuning {
   /// Adds an entry. It is valid at once; the next `store` writes it to the file.
   void put(const std::string& key, TuningEntry entry);
   /// Writes the entries added since the start to `file`, or to the device's file in the first folder. They replace
-  /// entries of that file with equal keys. Returns the file. Throws IoError, also when there is no folder, and when
-  /// `file` is not a table of this device. A damaged file in the folder is replaced.
+  /// entries of that file with equal keys; its outdated entries are dropped, and their number is logged. Threads and
+  /// processes may store in one file at once. Returns the file. Throws IoError, also when there is no folder, when the
+  /// file has a newer version of the format, and when `file` is not a table of this device. In the folder, a damaged
+  /// file and one that another user may have written are replaced.
   std::filesystem::path store(const std::filesystem::path& file = {});
 
   /// While set, called with every requested matrix multiplication.

@@ -2,6 +2,7 @@
 #include "concord/opencl/gemm/tuning/table.hpp"
 
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "concord/core/platform.hpp"
@@ -130,6 +131,11 @@ TEST_CASE("a tuning table from before the kernels changed without their times ho
     write_file(file, text);
     CHECK(opencl::read_tuning(file, kOrigin).value().entries == kEntries);
   }
+  const opencl::KernelDigests digests = opencl::kernel_digests();
+  for (const opencl::EarlierDigests& earlier : opencl::earlier_digests()) {
+    INFO(earlier.implementation);
+    CHECK(earlier.now == digests.at(std::string(earlier.implementation)));
+  }
 }
 
 TEST_CASE("the tuning tables beside the library hold for its kernels", "[opencl][tuning]") {
@@ -161,6 +167,8 @@ TEST_CASE("a damaged tuning table says what is wrong with it", "[opencl][tuning]
         Damage{"\"version\": 1", "\"version\": 2", "version is 2"},
         Damage{"\"driver\"", "\"diver\"", "has no \"driver\""},
         Damage{"\"compute_units\": 8", "\"compute_units\": -8", "compute_units"},
+        Damage{"\"compute_units\": 8", "\"compute_units\": 4294967304", "from 1 to 4294967295"},
+        Damage{"\"parts\": 3", "\"parts\": 9223372036854775808", "parts"},
         Damage{"\"parts\": 3", "\"parts\": 0", "parts"}, Damage{"\"parts\": 3", "\"parts\": 2.5", "parts"},
         Damage{"\"implementation\": \"tiled\"", "\"implementation\": 3", "\"one\""},
         Damage{"\"seconds\": 0.5", "\"seconds\": \"fast\"", "\"two\""}}) {
@@ -179,6 +187,7 @@ TEST_CASE("a damaged tuning table says what is wrong with it", "[opencl][tuning]
 }
 
 TEST_CASE("a product is computed as its entry in a table says", "[opencl][tuning]") {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   for (const DevicePtr& device : opencl_devices()) {
     const TemporaryFolder folder;
     const Setting setting("CONCORD_TUNING_DIR", folder.path().string());
@@ -201,6 +210,10 @@ TEST_CASE("a product is computed as its entry in a table says", "[opencl][tuning
     // What does not serve is as if it were not there.
     CHECK(with({"tiled", GemmTiling{"31x33", 1}}).kernel == planned.kernel);
     CHECK(with({"tiled", GemmTiling{"32x32", 1000}}).kernel == planned.kernel);
+    for (const GemmChoice& choice :
+         std::vector<GemmChoice>{{"sliced", GemmTiling{"16x32", kMost}}, {"tiled", GemmTiling{"32x32", kMost}}}) {
+      CHECK(with(choice).kernel == planned.kernel);
+    }
     CHECK(with({"abacus", std::nullopt}).kernel == planned.kernel);
     // The option gemm goes before; tuning=0 leaves tables unread.
     CHECK_THAT(with({"tiled", std::nullopt}).kernel, contains("tiled"));

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "concord/core/debug_options.hpp"
+#include "concord/opencl/conv/row_unrolled.hpp"
 #include "concord/opencl/device.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/implementation.hpp"
@@ -90,6 +91,62 @@ TEST_CASE("every implementation and tiling gives a product that the plain kernel
       }
     }
     CHECK(seen.size() >= 5);
+  }
+}
+
+TEST_CASE("every tiling that a tuner tries of a short k is accepted and another kernel", "[opencl][tuning]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    opencl::Context& context = context_of(device);
+    for (const char* name : {"panel", "tiled"}) {
+      const opencl::GemmImplementation* const one = opencl::find_gemm_implementation(name);
+      for (const std::int64_t k : {5, 100}) {
+        const opencl::Gemm gemm = opencl::dense_gemm(2, 3, k);
+        std::set<std::string> names;
+        for (const opencl::GemmTiling& tiling : one->tilings(context, gemm)) {
+          INFO(name << " " << tiling.tile << " in " << tiling.parts << " of k = " << k);
+          const std::unique_ptr<Kernel> kernel = one->prepare_tiling(context, gemm, tiling, "test");
+          REQUIRE(kernel != nullptr);
+          CHECK(names.insert(kernel->name()).second);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a table cannot ask for more partial sums than memory can hold", "[opencl][tuning]") {
+  const opencl::Gemm gemm = opencl::dense_gemm(1 << 14, 1 << 14, 4096);  // 1 GiB a part
+  for (const DevicePtr& device : opencl_devices()) {
+    for (const char* name : {"panel", "tiled", "sliced"}) {
+      INFO(name);
+      const opencl::GemmImplementation* const one = opencl::find_gemm_implementation(name);
+      for (const opencl::GemmTiling& tiling : one->tilings(context_of(device), gemm)) {
+        CHECK(one->prepare_tiling(context_of(device), gemm, {tiling.tile, 60}, "test") == nullptr);
+      }
+    }
+  }
+}
+
+TEST_CASE("a product of one row that is stored as a column is computed right", "[opencl][tuning]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    opencl::Context& context = context_of(device);
+    const opencl::Gemm gemm = opencl::dense_gemm(1, 7, 5, false);  // a stride of 1 along both
+    opencl::ProductTrial trial(*device, context, gemm);
+    for (const char* name : {"tiled", "clblast"}) {
+      const auto kernel = prepare_choice(context, trial.gemm(), {name, std::nullopt}, "test");
+      if (!kernel) continue;  // clblast on devices with lowered limits
+      INFO(kernel->name() << " on " << device->info().id);
+      CHECK(trial.run(*kernel, 0).fault.empty());
+    }
+  }
+}
+
+TEST_CASE("a trial's operands are as large as the launches before a product read", "[opencl][tuning]") {
+  const ops::ConvSizes sizes = ops::conv_sizes({4, 7, 64, 64}, {8, 7, 1, 1}, {.stride = {1, 2, 2}});
+  const std::int64_t image = 4 * 7 * 64 * 64;  // unrolled, it has half the columns of 8 channels
+  for (const DevicePtr& device : opencl_devices()) {
+    opencl::Context& context = context_of(device);
+    CHECK(opencl::row_unrolled_forward_gemm(context, sizes, Precision::bf16, {}).largest == image);
+    CHECK(opencl::row_unrolled_backward_weights_gemm(context, sizes, Precision::bf16).gemm.largest == image);
   }
 }
 
