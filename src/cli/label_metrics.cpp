@@ -64,9 +64,9 @@ LabelMetrics::LabelMetrics(const Samples& samples, const std::optional<data::Csv
     add_targets(*table);
     return;
   }
-  const ColumnSpec labels = samples.label_specs()[0];
-  const bool are_masks = labels.spec.shape.rank() == 2 && labels.classes > 0 && labels.classes <= kMostClasses;
-  if (are_masks && samples.label_specs().size() == 1) add_masks(samples, labels.classes);
+  const std::vector<ColumnSpec> labels = samples.label_specs();
+  if (labels.size() != 1 || labels[0].spec.shape.rank() != 2) return;
+  if (labels[0].classes > 0 && labels[0].classes <= kMostClasses) add_masks(samples, labels[0].classes);
 }
 
 void LabelMetrics::add_targets(const data::CsvEncoding& table) {
