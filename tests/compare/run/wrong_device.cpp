@@ -52,21 +52,26 @@ class WrongKernel final : public Kernel {
 
 class WrongDevice final : public ForwardingDevice {
  public:
-  WrongDevice(DevicePtr right, std::string name, WrongOperator wrong, WrongNumbers numbers)
-      : ForwardingDevice(std::move(right)), wrong_(std::move(wrong)), numbers_(std::move(numbers)) {
+  WrongDevice(DevicePtr right, std::string name, WrongOperator wrong, WrongNumbers numbers, int kernels)
+      : ForwardingDevice(std::move(right)), wrong_(std::move(wrong)), numbers_(std::move(numbers)), kernels_(kernels) {
     info_.name = std::move(name);
   }
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override {
     PreparedKernel prepared = ForwardingDevice::prepare(request);
-    if (wrong_(*request.op)) {
+    if (wrong_(*request.op) && kernels_-- > 0) {
       prepared.kernel = std::make_unique<WrongKernel>(std::move(prepared.kernel), device(), numbers_);
     }
     return prepared;
+  }
+  /// A wrong operator has a launch of its own.
+  [[nodiscard]] std::optional<GroupKind> group_kind(const KernelRequest& request) const override {
+    return wrong_(*request.op) ? std::nullopt : ForwardingDevice::group_kind(request);
   }
 
  private:
   WrongOperator wrong_;
   WrongNumbers numbers_;
+  int kernels_;  // that will be wrong
 };
 
 }  // namespace
@@ -75,17 +80,17 @@ DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, 
   return wrong_device(std::move(device), std::move(name), std::move(wrong), std::vector<float>{value});
 }
 
-DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, WrongNumber number) {
+DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, WrongNumber number, int kernels) {
   const auto numbers = [number = std::move(number)](float right) {
     const std::optional<float> one = number(right);
     return one ? std::vector<float>{*one} : std::vector<float>();
   };
-  return std::make_shared<WrongDevice>(std::move(device), std::move(name), std::move(wrong), numbers);
+  return std::make_shared<WrongDevice>(std::move(device), std::move(name), std::move(wrong), numbers, kernels);
 }
 
 DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, std::vector<float> values) {
   const auto numbers = [values = std::move(values)](float) { return values; };
-  return std::make_shared<WrongDevice>(std::move(device), std::move(name), std::move(wrong), numbers);
+  return std::make_shared<WrongDevice>(std::move(device), std::move(name), std::move(wrong), numbers, INT_MAX);
 }
 
 }  // namespace concord::test
