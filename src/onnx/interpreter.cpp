@@ -12,9 +12,8 @@
 namespace concord::onnx {
 namespace {
 
-constexpr std::int64_t kMostFolded = 4096;      // elements of a weight that is also computed with on the host
-constexpr int kDeepestDeferred = 256;           // values that are made one within the other
-constexpr std::size_t kMostExpanded = 1 << 18;  // nodes of all calls of functions
+constexpr std::int64_t kMostFolded = 4096;  // elements of a weight that is also computed with on the host
+constexpr int kDeepestDeferred = 256;       // values that are made one within the other
 
 std::string place_of(const std::string& file, const NodeDef& node) {
   const std::string name = !node.name.empty()      ? node.name
@@ -47,24 +46,6 @@ OperandPtr NameScope::find(const std::string& name) const {
 std::int64_t opset_of(const std::vector<OpsetId>& opsets, std::string_view domain) {
   const auto found = std::ranges::find(opsets, domain, &OpsetId::domain);
   return found == opsets.end() ? 0 : found->version;
-}
-
-const FunctionDef* function_of(const Model& model, const NodeDef& node) {
-  const auto is_called = [&](const FunctionDef& function) {
-    return function.name == node.op_type && function.domain == node.domain && function.overload == node.overload;
-  };
-  const auto found = std::ranges::find_if(model.functions, is_called);
-  return found == model.functions.end() ? nullptr : &*found;
-}
-
-bool is_parameter(const TensorProto& initializer) { return is_floating(initializer.type) && !initializer.dims.empty(); }
-
-const TensorProto* constant_weight(const NodeDef& node) {
-  if (node.op_type != "Constant" || !node.domain.empty()) return nullptr;
-  const Attribute* const value = node.find("value");
-  if (value == nullptr || value->tensors.size() != 1) return nullptr;
-  const TensorProto& tensor = value->tensors[0];
-  return is_floating(tensor.type) && tensor.elements() > 1 ? &tensor : nullptr;
 }
 
 void Interpreter::with_place(const NodeDef& node, const std::function<void()>& action) const {
@@ -120,16 +101,21 @@ const HostTensor* Interpreter::host_of(Operand& operand) {
   return operand.host.get();
 }
 
+OperandPtr Interpreter::weight_operand(const TensorProto& weight, const std::string& wanted_name) {
+  auto operand = std::make_shared<Operand>();
+  operand->type = weight.type;
+  operand->dims = weight.dims;
+  operand->weight = &weight;
+  operand->name = expansion_.name_of(weight, wanted_name);
+  return operand;
+}
+
 void Interpreter::enter_initializers(const GraphDef& def, NameScope& scope) {
   for (const TensorProto& tensor : def.initializers) {
     if (scope.names.contains(tensor.name)) continue;  // a known value replaces it
     OperandPtr& operand = scope.names[tensor.name];
     if (is_parameter(tensor)) {
-      operand = std::make_shared<Operand>();
-      operand->type = tensor.type;
-      operand->dims = tensor.dims;
-      operand->weight = &tensor;
-      operand->name = scope.prefix + tensor.name;
+      operand = weight_operand(tensor, scope.prefix + tensor.name);
     } else if (tensor.type != ElementType::string) {
       operand = operand_of(host_tensor_of(tensor));
     }
@@ -172,12 +158,8 @@ void Interpreter::run_node(const NodeDef& node, NameScope& scope) {
     inputs.push_back(operand);
   }
   if (const TensorProto* const weight = constant_weight(node)) {
-    auto operand = std::make_shared<Operand>();
-    operand->type = weight->type;
-    operand->dims = weight->dims;
-    operand->weight = weight;
-    operand->name = scope.prefix + node.outputs.at(0);
-    scope.names[node.outputs[0]] = operand;
+    const std::string& name = node.outputs.at(0);
+    scope.names[name] = weight_operand(*weight, scope.prefix + name);
     return;
   }
   if (const FunctionDef* const function = function_of(model_, node))
@@ -254,17 +236,14 @@ void Interpreter::run_function(const FunctionDef& function, const NodeDef& node,
   expanded_ += function.nodes.size();
   CONCORD_CHECK(expanded_ <= kMostExpanded, NotSupported, "the calls of functions have more than {} nodes",
                 kMostExpanded);
-  const std::string name = !node.name.empty() ? node.name : node.outputs.empty() ? function.name : node.outputs[0];
-  NameScope body{nullptr, {}, scope.prefix + name + ".", &function.opsets};
+  NameScope body{nullptr, {}, prefix_of(scope.prefix, function, node), &function.opsets};
   for (std::size_t i = 0; i < function.inputs.size() && i < inputs.size(); ++i) {
     if (inputs[i]) body.names[function.inputs[i]] = inputs[i];
   }
-  // The nodes with the attributes of this call; they live as long as what is deferred.
-  const auto nodes = std::make_shared<std::vector<NodeDef>>(instantiated(function, node));
-  kept_.push_back(nodes);
-  count_readers(*nodes, body.readers);
+  const std::vector<NodeDef>& nodes = expansion_.body(function, node);
+  count_readers(nodes, body.readers);
   for (const std::string& output : function.outputs) ++body.readers[output];
-  run_nodes(*nodes, body);
+  run_nodes(nodes, body);
   --depth_;
   for (std::size_t k = 0; k < node.outputs.size(); ++k) {
     if (node.outputs[k].empty()) continue;

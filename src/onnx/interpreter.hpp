@@ -7,12 +7,11 @@
 #include <string>
 #include <unordered_map>
 
+#include "concord/onnx/expansion.hpp"
 #include "concord/onnx/operand.hpp"
 #include "concord/onnx/table.hpp"
 
 namespace concord::onnx {
-
-constexpr std::size_t kDeepestFunction = 32;  // functions within each other
 
 /// The names of a graph, of a branch in it or of the body of a function.
 struct NameScope {
@@ -29,8 +28,9 @@ class Interpreter final : public Tracer {
   /// Makes the value of an operand that is a weight.
   using MakeParameter = std::function<Value(const Operand& operand)>;
 
-  Interpreter(Graph& graph, const Model& model, std::string file, MakeParameter parameter)
-      : graph_(graph), model_(model), file_(std::move(file)), parameter_(std::move(parameter)) {}
+  /// `expansion` is that of the model.
+  Interpreter(Graph& graph, const Model& model, Expansion& expansion, std::string file, MakeParameter parameter)
+      : graph_(graph), model_(model), expansion_(expansion), file_(std::move(file)), parameter_(std::move(parameter)) {}
 
   [[nodiscard]] Graph& graph() const override { return graph_; }
   /// Runs the nodes of a graph or branch; their results are entered into `scope`.
@@ -51,28 +51,20 @@ class Interpreter final : public Tracer {
   void defer(const NodeDef& node, const OperatorEntry& entry, const std::vector<OperandPtr>& inputs, Call& call);
   void enter(const NodeDef& node, const std::vector<OperandPtr>& results, std::int32_t first_new, NameScope& scope);
   void enter_initializers(const GraphDef& def, NameScope& scope);
+  [[nodiscard]] OperandPtr weight_operand(const TensorProto& weight, const std::string& wanted_name);
 
   Graph& graph_;
   const Model& model_;
+  Expansion& expansion_;
   std::string file_;
   MakeParameter parameter_;
-  NameScope* scope_ = nullptr;                                     // of the node that is being run
-  std::map<Value, int> readers_;                                   // of values that have a name
-  std::size_t depth_ = 0;                                          // functions within each other
-  std::size_t expanded_ = 0;                                       // nodes of all calls of functions
-  std::vector<std::shared_ptr<const std::vector<NodeDef>>> kept_;  // bodies of functions, which deferred values read
+  NameScope* scope_ = nullptr;    // of the node that is being run
+  std::map<Value, int> readers_;  // of values that have a name
+  std::size_t depth_ = 0;         // functions within each other
+  std::size_t expanded_ = 0;      // nodes of all calls of functions
 };
 
 /// The version of a domain's operator set; 0 if it is not imported.
 [[nodiscard]] std::int64_t opset_of(const std::vector<OpsetId>& opsets, std::string_view domain);
-/// The local function that a node calls, or null.
-[[nodiscard]] const FunctionDef* function_of(const Model& model, const NodeDef& node);
-/// Whether an initialiser is a parameter: a float tensor, but no scalar, because files have numbers such as the epsilon
-/// of a norm as scalars.
-[[nodiscard]] bool is_parameter(const TensorProto& initializer);
-/// The float tensor of a Constant node, which is a parameter as an initialiser is; null for other nodes.
-[[nodiscard]] const TensorProto* constant_weight(const NodeDef& node);
-/// The nodes of a function with the attributes of the node that calls it.
-[[nodiscard]] std::vector<NodeDef> instantiated(const FunctionDef& function, const NodeDef& call);
 
 }  // namespace concord::onnx

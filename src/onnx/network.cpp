@@ -19,6 +19,7 @@ struct Network::Impl {
   Model model;
   std::map<std::string, HostTensor> known = {};
   std::vector<Declaration> inputs = {}, outputs = {};
+  std::unique_ptr<Expansion> expansion = nullptr;  // from the first trace on
   std::map<const TensorProto*, VariablePtr> parameters = {};
 };
 
@@ -86,7 +87,8 @@ Values Network::interpret(Graph& graph, const Values& inputs) {
     }
     return parameter(graph, variable, operand.name);
   };
-  Interpreter interpreter(graph, impl.model, impl.file, parameter_of);
+  if (!impl.expansion) impl.expansion = std::make_unique<Expansion>(impl.model);
+  Interpreter interpreter(graph, impl.model, *impl.expansion, impl.file, parameter_of);
   NameScope scope{nullptr, {}, {}, &impl.model.opsets};
   for (const auto& [name, host] : impl.known) scope.names[name] = operand_of(host);
   for (const Declaration& input : impl.inputs) {
