@@ -107,6 +107,8 @@ std::vector<ExportedOperator> exported_operators() {
          const TopKResult largest = top_k(x, 2), smallest = top_k(x, 3, 0, false);
          return Values{largest.values, largest.indices, smallest.values, smallest.indices};
        }},
+      {"values alone of top k", matrix, [](Value x) { return Values(top_k(x, 2).values); }},
+      {"indices alone of top k", matrix, [](Value x) { return Values(top_k(x, 2).indices); }},
       {"cumulative sums", matrix,
        [](Value x) {
          return Values{cumsum(x, 1), cumsum(x, 0, {.exclusive = true, .reverse = true})};
@@ -253,4 +255,17 @@ TEST_CASE("a grid sample is one operator from version 16 on, of any batch, and a
       }
     }
   }
+}
+
+TEST_CASE("an exported file leaves out optional outputs alone", "[onnx][export]") {
+  const auto outputs_of = [](const char* op, const TensorSpec& input, std::function<Values(Value)> f) {
+    const TemporaryFolder folder;
+    onnx::save(folder / "one.onnx", *formula(std::move(f)), {.input = input.shape});
+    const onnx::Model model = onnx::read_model(folder / "one.onnx");
+    const auto found = std::ranges::find(model.graph.nodes, op, &onnx::NodeDef::op_type);
+    REQUIRE(found != model.graph.nodes.end());
+    return found->outputs.size();
+  };
+  CHECK(outputs_of("TopK", {DType::f32, {3, 5}}, [](Value x) { return Values(top_k(x, 2).values); }) == 2);
+  CHECK(outputs_of("MaxPool", {DType::f32, {1, 2, 6, 6}}, [](Value x) { return Values(max_pool2d(x, {})); }) == 1);
 }

@@ -193,12 +193,13 @@ TEST_CASE("local functions of an ONNX file are expanded with their attributes", 
 
 TEST_CASE("everything that an ONNX file asks for in vain is listed at once", "[onnx]") {
   onnx::Model model = empty_model();
-  model.graph.nodes = {node("Loop", {"x"}, {"a"}), node("Relu", {"x"}, {"b"}), node("SplitToSequence", {"x"}, {"c"}),
-                       node("Frobnicate", {"x"}, {"d"}), node("QLinearConv", {"x"}, {"e"})};
+  model.graph.nodes = {
+      node("Loop", {"x"}, {"a"}),       node("Relu", {"x"}, {"b"}),        node("SplitToSequence", {"x"}, {"c"}),
+      node("Frobnicate", {"x"}, {"d"}), node("QLinearConv", {"x"}, {"e"}), node("TopK", {"x", "k"}, {"v"})};
   model.graph.inputs = {declared("x", ElementType::f32, {2}), declared("s", ElementType::string, {2})};
   const std::string error = message_of<NotSupported>([&] { (void)loaded(model); });
   for (const char* const part : {"net.onnx", "Loop 'a': loops", "SplitToSequence 'c': sequences", "Frobnicate 'd'",
-                                 "QLinearConv 'e': quantised", "input 's'"}) {
+                                 "QLinearConv 'e': quantised", "TopK 'v': it has 1 of the two outputs", "input 's'"}) {
     CHECK(contains(error, part));
   }
   CHECK_FALSE(contains(error, "Relu"));

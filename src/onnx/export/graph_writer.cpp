@@ -182,6 +182,16 @@ std::string GraphWriter::reshape_target(const Sizes& from, const Sizes& to) {
   return open > 1 ? sizes(to) : integers(target);
 }
 
+namespace {
+
+/// Whether a file may leave out all outputs but the first; TopK, for one, must have both.
+bool has_optional_outputs(const NodeDef& node) {
+  constexpr std::string_view kOperators[] = {"GRU", "LSTM", "MaxPool", "RNN"};
+  return std::ranges::find(kOperators, node.op_type) != std::end(kOperators);
+}
+
+}  // namespace
+
 GraphDef GraphWriter::finish(std::vector<ValueInfo> inputs, std::vector<ValueInfo> outputs, std::string name) && {
   std::unordered_set<std::string> needed;
   for (const ValueInfo& output : outputs) needed.insert(output.name);
@@ -191,8 +201,9 @@ GraphDef GraphWriter::finish(std::vector<ValueInfo> inputs, std::vector<ValueInf
     const auto is_needed = [&](const std::string& output) { return needed.contains(output); };
     if (std::ranges::none_of(node->outputs, is_needed)) continue;
     needed.insert(node->inputs.begin(), node->inputs.end());
-    // Optional outputs that nothing reads are absent.
-    while (node->outputs.size() > 1 && !is_needed(node->outputs.back())) node->outputs.pop_back();
+    while (has_optional_outputs(*node) && node->outputs.size() > 1 && !is_needed(node->outputs.back())) {
+      node->outputs.pop_back();
+    }
     kept.push_back(std::move(*node));
   }
   std::ranges::reverse(kept);

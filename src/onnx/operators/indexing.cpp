@@ -156,6 +156,10 @@ void one_hot_of(Call& call) {
            call.type(2));
 }
 
+std::string check_top_k(const NodeDef& node) {
+  return node.outputs.size() == 2 ? "" : fmt::format("it has {} of the two outputs of ONNX", node.outputs.size());
+}
+
 void top_k_of(Call& call) {
   const std::int64_t k = call.opset() < 10 ? call.required_integer("k") : call.integer(1);
   const std::int64_t axis = call.integer("axis", -1);
@@ -177,8 +181,8 @@ void add_indexing(Table& table) {
   table.add("GatherElements", {.since = 11, .run = gather_elements});
   table.add("GatherND", {.since = 11, .run = gather_nd});
   table.add("OneHot", {.since = 9, .run = one_hot_of, .known = {1}});
-  table.add("TopK", {.run = top_k_of});
-  table.add("TopK", {.since = 10, .run = top_k_of, .known = {1}});
+  table.add("TopK", {.run = top_k_of, .check = check_top_k});
+  table.add("TopK", {.since = 10, .run = top_k_of, .known = {1}, .check = check_top_k});
 }
 
 }  // namespace concord::onnx
