@@ -1,68 +1,13 @@
 // Operators of ONNX where the specification's rule is easily missed: on the host and in the graph, on every device.
 #include <limits>
 
-#include "onnx/model_builder.hpp"
+#include "onnx/example.hpp"
 
 using namespace concord;
 using namespace concord::test;
 using onnx::ElementType;
 
 namespace {
-
-using Numbers = std::vector<float>;
-
-// Nodes that make y of x.
-struct Example {
-  std::vector<onnx::NodeDef> nodes;
-  std::vector<onnx::TensorProto> initializers = {};
-  ElementType type = ElementType::f32;
-  std::int64_t opset = 17;
-};
-
-onnx::Model model_of(const Example& example, const std::vector<std::int64_t>& dims) {
-  onnx::Model model = empty_model(example.opset);
-  model.graph.nodes = example.nodes;
-  model.graph.initializers = example.initializers;
-  model.graph.inputs = {declared("x", example.type, dims)};
-  model.graph.outputs = {onnx::ValueInfo{"y"}};
-  return model;
-}
-
-Tensor tensor_of(DType type, const std::vector<std::int64_t>& dims, const Numbers& numbers) {
-  if (type == DType::f32) return Tensor::of<float>(Shape(dims), numbers);
-  return Tensor::of<std::int32_t>(Shape(dims), std::vector<std::int32_t>(numbers.begin(), numbers.end()));
-}
-
-Numbers numbers_of(const Tensor& tensor) {
-  const auto all = [](const auto values) { return Numbers(values.begin(), values.end()); };
-  if (tensor.dtype() == DType::u8) return all(tensor.values<std::uint8_t>());
-  return tensor.dtype() == DType::f32 ? all(tensor.values<float>()) : all(tensor.values<std::int32_t>());
-}
-
-void check(const Example& example, const std::vector<std::int64_t>& dims, const Numbers& x, const Numbers& expected) {
-  const ModelFile file(model_of(example, dims));
-  const onnx::Network network = onnx::load(file.path());
-  for (const DevicePtr& device : devices()) {
-    INFO(example.nodes.back().op_type << " on " << device->info().id);
-    const Tensor input = tensor_of(onnx::dtype_of(example.type), dims, x);
-    const Numbers y = numbers_of(Session(network, device).run({{"x", input}}).at("y"));
-    REQUIRE(y.size() == expected.size());
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      INFO("element " << i << " is " << y[i]);
-      CHECK((y[i] == expected[i] || std::abs(y[i] - expected[i]) < 1e-4F));
-    }
-  }
-}
-
-template <class ErrorClass>
-std::string refusal(const Example& example, const std::vector<std::int64_t>& dims) {
-  const ModelFile file(model_of(example, dims));
-  onnx::Network network = onnx::load(file.path());
-  Graph graph;
-  graph.set_training(false);
-  const Value x = graph.input("x", {onnx::dtype_of(example.type), Shape(dims)});
-  return message_of<ErrorClass>([&] { (void)network.trace(graph, Values{{"x", x}}); });
-}
 
 // The numbers of a type without elements, which are known.
 std::vector<onnx::NodeDef> after_nothing(std::vector<onnx::NodeDef> nodes) {
@@ -109,43 +54,28 @@ TEST_CASE("reductions of nothing give their neutral numbers", "[onnx]") {
   check(reduced("ReduceLogSum", ElementType::f32), {1}, {0}, {-kInfinite});
 }
 
-TEST_CASE("integer results of reductions lose their fraction", "[onnx]") {
-  const auto rows = [](const char* op) {
-    return Example{
-        {node(op, {"x"}, {"y"}, {attribute("axes", std::vector<std::int64_t>{1})})}, {}, ElementType::i32, 13};
+TEST_CASE("a reduction over no axis computes what it does besides", "[onnx]") {
+  const auto over_none = [](const char* op, ElementType type = ElementType::f32) {
+    return Example{{node(op, {"x"}, {"y"}, {attribute("noop_with_empty_axes", std::int64_t{1})})}, {}, type, 18};
   };
-  check(rows("ReduceMean"), {3, 2}, {1, 2, -1, -2, 3, 3}, {1, -1, 3});
-  check(rows("ReduceMean"), {1, 3}, {2, 2, 2}, {2});
-  check(rows("ReduceL2"), {3, 2}, {3, 4, 1, 1, 2, 2}, {5, 1, 2});
-  check(rows("ReduceLogSum"), {2, 2}, {3, 5, 0, 1}, {2, 0});
-  check(rows("ReduceSum"), {1, 2}, {8388609, 0}, {8388609});
+  for (const char* op : {"ReduceL1", "ReduceL2"}) {
+    check(over_none(op), {3}, {-3, 0, 2}, {3, 0, 2});
+    check({{node(op, {"x"}, {"y"})}}, {}, {-3}, {3});
+  }
+  check(over_none("ReduceSumSquare"), {3}, {-3, 0, 2}, {9, 0, 4});
+  check({{node("ReduceSumSquare", {"x"}, {"y"})}}, {}, {-3}, {9});
+  check(over_none("ReduceLogSum"), {2}, {1, 0.5F}, {0, -0.6931472F});
+  check(over_none("ReduceLogSum", ElementType::i32), {2}, {1, 8}, {0, 2});
+  for (const char* op : {"ReduceLogSumExp", "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"}) {
+    check(over_none(op), {2}, {-3, 2}, {-3, 2});
+  }
 }
 
-TEST_CASE("a power of an integer loses its fraction", "[onnx]") {
-  const auto of_x = [](onnx::TensorProto exponent) {
-    return Example{{node("Pow", {"x", "e"}, {"y"})}, {std::move(exponent)}, ElementType::i32};
-  };
-  check(of_x(float_proto("e", {}, {0.5F})), {4}, {9, 2, 8, 16}, {3, 1, 2, 4});
-  check(of_x(float_proto("e", {3}, {0.5F, 1.5F, 2})), {3}, {25, 4, -3}, {5, 8, 9});
-  check(of_x(integer_proto("e", {}, {-1})), {4}, {1, 2, -1, -2}, {1, 0, -1, 0});
-  const auto known = [](onnx::TensorProto base, onnx::TensorProto exponent) {
-    return Example{{node("Pow", {"b", "e"}, {"p"}), node("Cast", {"p"}, {"f"}, {attribute("to", kToFloat)}),
-                    node("Add", {"x", "f"}, {"y"})},
-                   {std::move(base), std::move(exponent)}};
-  };
-  check(known(integer_proto("b", {2}, {9, 8}), float_proto("e", {}, {0.5F})), {2}, {0, 0}, {3, 2});
-  check(known(integer_proto("b", {3}, {2, -1, 3}), integer_proto("e", {3}, {-1, -3, 4})), {3}, {0, 0, 0}, {0, -1, 81});
-}
-
-TEST_CASE("conversions to small integers keep the low bits", "[onnx]") {
-  const auto converted = [](ElementType from, ElementType to) {
-    return Example{{node("Cast", {"x"}, {"y"}, {attribute("to", static_cast<std::int64_t>(to))})}, {}, from};
-  };
-  check(converted(ElementType::i32, ElementType::i8), {4}, {200, 300, -129, -128}, {-56, 44, 127, -128});
-  check(converted(ElementType::i32, ElementType::u8), {3}, {200, 300, -1}, {200, 44, 255});
-  check(converted(ElementType::i32, ElementType::i16), {2}, {40000, -32769}, {-25536, 32767});
-  check(converted(ElementType::i32, ElementType::u16), {2}, {70000, -1}, {4464, 65535});
-  check(converted(ElementType::f32, ElementType::i8), {3}, {1.75F, -1.75F, 128.5F}, {1, -1, -128});
+TEST_CASE("ReduceLogSumExp takes infinite numbers", "[onnx]") {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  const Example rows{{node("ReduceLogSumExp", {"x"}, {"y"}, {attribute("axes", std::vector<std::int64_t>{1})})}};
+  check(rows, {4, 2}, {-kInfinite, -kInfinite, 1, -kInfinite, kInfinite, 1, 1, 1},
+        {-kInfinite, 1, kInfinite, 1.6931472F});
 }
 
 TEST_CASE("the window of LRN has the odd channel of an even size behind", "[onnx]") {
@@ -202,5 +132,56 @@ TEST_CASE("indices that fp32 cannot count are refused", "[onnx]") {
   const onnx::NodeDef pool =
       node("MaxPool", {"x"}, {"p", "y"}, {attribute("kernel_shape", std::vector<std::int64_t>{1, 1})});
   CHECK_THAT(refusal<NotSupported>({{pool}}, {17, 1, 1024, 1024}), contains("counts to"));
-  CHECK_THAT(refusal<NotSupported>({{pool}}, {1, 1, 2048, 2049}), contains("they are exact up to"));
+}
+
+TEST_CASE("ConvTranspose puts zeros behind a result that is smaller than its output_shape", "[onnx]") {
+  for (const char* automatic : {"NOTSET", "SAME_UPPER", "SAME_LOWER"}) {
+    const Example larger{{node("ConvTranspose", {"x", "w"}, {"y"},
+                               {attribute("strides", std::vector<std::int64_t>{4}),
+                                attribute("output_shape", std::vector<std::int64_t>{12}),
+                                {.name = "auto_pad", .type = onnx::AttributeType::s, .s = automatic}})},
+                         {float_proto("w", {1, 1, 2}, {1, 10})}};
+    check(larger, {1, 1, 3}, {1, 2, 3}, {1, 10, 0, 0, 2, 20, 0, 0, 3, 30, 0, 0});
+  }
+}
+
+TEST_CASE("AveragePool and LpPool have windows with gaps", "[onnx]") {
+  const auto pool = [](const char* op, std::vector<std::int64_t> dilations, std::vector<onnx::Attribute> more = {}) {
+    more.push_back(attribute("kernel_shape", std::vector<std::int64_t>{2, 2}));
+    more.push_back(attribute("dilations", std::move(dilations)));
+    return Example{{node(op, {"x"}, {"y"}, std::move(more))}, {}, ElementType::f32, 19};
+  };
+  const Numbers image{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  const auto pads = attribute("pads", std::vector<std::int64_t>{1, 0, 1, 0});
+  check(pool("AveragePool", {2, 2}), {1, 1, 4, 4}, image, {6, 7, 10, 11});
+  check(pool("AveragePool", {2, 2}), {1, 2, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19},
+        {5, 15});
+  check(pool("AveragePool", {2, 1}, {pads}), {1, 1, 4, 4}, image,
+        {5.5F, 6.5F, 7.5F, 5.5F, 6.5F, 7.5F, 9.5F, 10.5F, 11.5F, 9.5F, 10.5F, 11.5F});
+  check(pool("AveragePool", {2, 1}, {pads, attribute("count_include_pad", std::int64_t{1})}), {1, 1, 4, 4}, image,
+        {2.75F, 3.25F, 3.75F, 5.5F, 6.5F, 7.5F, 9.5F, 10.5F, 11.5F, 4.75F, 5.25F, 5.75F});
+  check(pool("LpPool", {2, 2}), {1, 1, 4, 4}, image, {14.56022F, 16.248077F, 21.633308F, 23.49468F});
+}
+
+TEST_CASE("a reduction of ScatterElements off the axis needs the sizes of the data", "[onnx]") {
+  const onnx::NodeDef largest =
+      node("ScatterElements", {"x", "i", "u"}, {"y"},
+           {attribute("axis", std::int64_t{1}), {.name = "reduction", .type = onnx::AttributeType::s, .s = "max"}});
+  const std::vector<onnx::TensorProto> one{integer_proto("i", {1, 1}, {0}), float_proto("u", {1, 1}, {5})};
+  CHECK_THAT(refusal<NotSupported>({{largest}, one, ElementType::f32, 18}, {2, 2}),
+             contains("'max' with indices [1, 1]") && contains("the sizes of the data [2, 2]"));
+  const std::vector<onnx::TensorProto> row{integer_proto("i", {2, 1}, {0, 1}), float_proto("u", {2, 1}, {5, 6})};
+  check({{largest}, row, ElementType::f32, 18}, {2, 2}, {1, 2, 3, 9}, {5, 2, 3, 9});
+}
+
+TEST_CASE("Mod with fmod takes the remainder of C", "[onnx]") {
+  const auto by = [](const Numbers& divisors, std::vector<onnx::NodeDef> more) {
+    more.insert(more.begin(),
+                node("Mod", {"x", "b"}, {more.empty() ? "y" : "m"}, {attribute("fmod", std::int64_t{1})}));
+    return Example{more, {float_proto("b", {static_cast<std::int64_t>(divisors.size())}, divisors)}};
+  };
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  check(by({0.1F, 0.1F, 0.1F, 0.1F, 2.5F, kInfinite, -3}, {}), {7}, {5.3F, -5.3F, 1e6F, 0.35F, 7.5F, 5, -7},
+        {0, 0, 0.0850988F, 0.05F, 0, 5, -1});
+  check(by({1, 0, kInfinite, 2}, {node("IsNaN", {"m"}, {"y"})}), {4}, {kInfinite, 1, 4, 3}, {1, 1, 0, 0});
 }

@@ -17,6 +17,8 @@ struct BinaryRule {
   Scalar (*whole)(const Scalar& a, const Scalar& b);   // of integers; a fraction is cut off
   double (*host_number)(double a, double b);
   std::int64_t (*host_whole)(std::int64_t a, std::int64_t b);
+  // Of integers of 16 bits and less, below 2^24 with the right low bits; null: `whole` is.
+  Scalar (*narrow)(const Scalar& a, const Scalar& b) = nullptr;
 };
 
 std::int64_t wrapped(std::uint64_t bits) { return static_cast<std::int64_t>(bits); }
@@ -47,7 +49,26 @@ std::int64_t host_whole_power(std::int64_t a, std::int64_t b) {
   return wrapped(power);
 }
 
-Scalar remainder_of(const Scalar& a, const Scalar& b) { return a - b * truncated(a / b); }
+// As fmod in C for quotients below 2^24, beyond which it is 0: a long division, each step of which is exact.
+Scalar remainder_of(const Scalar& a, const Scalar& b) {
+  constexpr int kSteps = 24;
+  const Scalar size = scalar::abs(b);
+  Scalar rest = scalar::abs(a);
+  for (int k = kSteps - 1; k >= 0; --k) {
+    const Scalar part = size * std::ldexp(1.0F, k);
+    rest = scalar::select(scalar::less_equal(part, rest), rest - part, rest);
+  }
+  const Scalar undefined = (a - a) / b;  // NaN for an infinite a and for b = 0
+  return scalar::select(scalar::less(rest, size), scalar::select(scalar::less(a, 0.0F), -rest, rest), undefined);
+}
+
+// a·b below 2^24 with the same low 16 bits, of numbers of 16 bits: the high byte of a counts by its product's low byte.
+Scalar narrow_product(const Scalar& a, const Scalar& b) {
+  constexpr float kByte = 256;
+  const Scalar high = scalar::floor(a * (1 / kByte)), low = a - high * kByte;
+  return wrapped_to(high * b, ElementType::u8) * kByte + low * b;
+}
+
 Scalar whole_remainder(const Scalar& a, const Scalar& b) { return a - b * whole_quotient(a, b); }
 Scalar whole_modulo(const Scalar& a, const Scalar& b) {
   const Scalar rest = whole_remainder(a, b);
@@ -63,9 +84,12 @@ constexpr BinaryRule kSubtract{
     [](const Scalar& a, const Scalar& b) { return a - b; }, [](double a, double b) { return a - b; },
     [](std::int64_t a, std::int64_t b) { return wrapped(bits_of_whole(a) - bits_of_whole(b)); }};
 constexpr BinaryRule kMultiply{
-    "multiply", [](const Scalar& a, const Scalar& b) { return a * b; },
-    [](const Scalar& a, const Scalar& b) { return a * b; }, [](double a, double b) { return a * b; },
-    [](std::int64_t a, std::int64_t b) { return wrapped(bits_of_whole(a) * bits_of_whole(b)); }};
+    "multiply",
+    [](const Scalar& a, const Scalar& b) { return a * b; },
+    [](const Scalar& a, const Scalar& b) { return a * b; },
+    [](double a, double b) { return a * b; },
+    [](std::int64_t a, std::int64_t b) { return wrapped(bits_of_whole(a) * bits_of_whole(b)); },
+    narrow_product};
 constexpr BinaryRule kDivide{"divide", [](const Scalar& a, const Scalar& b) { return a / b; }, whole_quotient,
                              [](double a, double b) { return a / b; }, host_quotient};
 constexpr BinaryRule kRemainder{"remainder", remainder_of, whole_remainder,
@@ -79,7 +103,9 @@ void run_binary(Call& call, const BinaryRule& rule) {
   const bool floating = is_floating(type);
   if (!call.on_host(pointwise_dims(call, {0, 1}))) {
     const auto formula = [&](const std::vector<Scalar>& x) {
-      return floating ? rule.number(x[0], x[1]) : rule.whole(x[0], x[1]);
+      if (floating) return rule.number(x[0], x[1]);
+      if (narrow_bits(type) == 0) return rule.whole(x[0], x[1]);
+      return wrapped_to((rule.narrow != nullptr ? rule.narrow : rule.whole)(x[0], x[1]), type);
     };
     return set_pointwise(call, rule.label, {0, 1}, formula, type);
   }
@@ -177,8 +203,10 @@ template <const UnaryRule& rule>
 void unary(Call& call) {
   const ElementType type = call.type(0);
   if (!call.on_host()) {
-    return set_pointwise(
-        call, rule.label, {0}, [](const std::vector<Scalar>& x) { return rule.formula(x[0]); }, type);
+    const auto formula = [&](const std::vector<Scalar>& x) {
+      return narrow_bits(type) == 0 ? rule.formula(x[0]) : wrapped_to(rule.formula(x[0]), type);
+    };
+    return set_pointwise(call, rule.label, {0}, formula, type);
   }
   HostTensor result = call.host(0);
   for (std::size_t i = 0; i < static_cast<std::size_t>(result.elements()); ++i)

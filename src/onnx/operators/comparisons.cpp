@@ -117,14 +117,6 @@ ElementType type_named(const std::string& name) {
   throw FormatError(fmt::format("the type '{}' is unknown", name));
 }
 
-// The bits of an integer type of at most 16; 0 for others.
-int narrow_bits(ElementType type) {
-  if (type == ElementType::u8 || type == ElementType::i8) return 8;
-  return type == ElementType::u16 || type == ElementType::i16 ? 16 : 0;
-}
-
-bool is_signed(ElementType type) { return type != ElementType::u8 && type != ElementType::u16; }
-
 // Whether a conversion keeps the low bits alone.
 bool wraps(ElementType from, ElementType to) {
   const int bits = narrow_bits(to);
@@ -133,16 +125,9 @@ bool wraps(ElementType from, ElementType to) {
   return narrow_bits(from) == bits || (is_signed(from) && !is_signed(to));
 }
 
-// Exact, since a power of two only scales.
-Scalar wrapped_to(const Scalar& number, ElementType type) {
-  const auto range = static_cast<float>(1 << narrow_bits(type));
-  const Scalar low = number - range * scalar::floor(number * (1 / range));
-  return is_signed(type) ? scalar::select(scalar::less(low, range / 2), low, low - range) : low;
-}
-
-void convert(Call& call, ElementType type) {
+void convert(Call& call, ElementType type, bool on_host) {
   const DType target = dtype_of(type);
-  if (call.on_host()) {
+  if (on_host) {
     const HostTensor& source = call.host(0);
     HostTensor result(type, source.dims);
     for (std::size_t i = 0; i < static_cast<std::size_t>(source.elements()); ++i) {
@@ -169,8 +154,8 @@ void convert(Call& call, ElementType type) {
 }
 
 void cast_of(Call& call) {
-  if (call.opset() < 6) return convert(call, type_named(call.text("to", "")));
-  convert(call, static_cast<ElementType>(call.required_integer("to")));
+  if (call.opset() < 6) return convert(call, type_named(call.text("to", "")), call.on_host());
+  convert(call, static_cast<ElementType>(call.required_integer("to")), call.on_host());
 }
 
 std::string check_cast(const NodeDef& node) {
@@ -184,7 +169,10 @@ std::string check_cast(const NodeDef& node) {
   return {};
 }
 
-void cast_like(Call& call) { convert(call, call.type(1)); }
+// Of the second operand the type is known, whatever its numbers are.
+void cast_like(Call& call) {
+  convert(call, call.type(1), call.on_host() || (call.is_known(0) && call.operand(0)->fixed));
+}
 
 }  // namespace
 
@@ -202,7 +190,7 @@ void add_comparisons(Table& table) {
   table.add("IsInf", {.since = 10, .run = is_infinite});
   table.add("Where", {.since = 9, .run = where_of, .host = true});
   table.add("Cast", {.run = cast_of, .host = true, .check = check_cast});
-  table.add("CastLike", {.since = 15, .run = cast_like});
+  table.add("CastLike", {.since = 15, .run = cast_like, .host = true});
 }
 
 }  // namespace concord::onnx

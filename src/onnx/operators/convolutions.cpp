@@ -116,8 +116,8 @@ void conv_transpose_of(Call& call) {
     const bool is_same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
     if (wanted || is_same) {
       out = wanted ? (*wanted)[wanted->size() - axes + i] : size * windows.stride[i];
-      const std::int64_t total = full.back() + added[i] - out;
-      windows.before[i] = automatic == "SAME_UPPER" || total < 0 ? total / 2 : total - total / 2;
+      const std::int64_t total = std::max<std::int64_t>(full.back() + added[i] - out, 0);  // a larger one ends in zeros
+      windows.before[i] = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
     }
     start.push_back(windows.before[i]);
     count.push_back(out);

@@ -59,7 +59,25 @@ Scalar truncated(const Scalar& a) {
 }
 
 Scalar whole_quotient(const Scalar& a, const Scalar& b) {
-  return sign_of(a) * sign_of(b) * scalar::floor((scalar::abs(a) + 0.5F) / scalar::abs(b));
+  const Scalar size = scalar::abs(a), part = scalar::abs(b), rough = scalar::floor(size / part);
+  const Scalar rest = size - rough * part;  // exact; a device's division may be some ULP off
+  const Scalar more = scalar::less_equal(part, rest) + scalar::less_equal(2.0F * part, rest);
+  const Scalar less = scalar::less(rest, 0.0F) + scalar::less(rest, -part);
+  return sign_of(a) * sign_of(b) * (rough + more - less);
+}
+
+int narrow_bits(ElementType type) {
+  if (type == ElementType::u8 || type == ElementType::i8) return 8;
+  return type == ElementType::u16 || type == ElementType::i16 ? 16 : 0;
+}
+
+bool is_signed(ElementType type) { return type != ElementType::u8 && type != ElementType::u16; }
+
+// Exact, since a power of two only scales.
+Scalar wrapped_to(const Scalar& number, ElementType type) {
+  const auto range = static_cast<float>(1 << narrow_bits(type));
+  const Scalar low = number - range * scalar::floor(number * (1 / range));
+  return is_signed(type) ? scalar::select(scalar::less(low, range / 2), low, low - range) : low;
 }
 
 Scalar whole_root(const Scalar& a) {

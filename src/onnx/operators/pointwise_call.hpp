@@ -24,10 +24,15 @@ void set_pointwise(Call& call, const std::string& label, const std::vector<std::
 /// Before version 7, with the attribute `broadcast`, the dimensions of the second operand begin at `axis`.
 void align_second_operand(Call& call);
 
-/// ⌊|a|/|b|⌋ with the sign of a/b, for whole numbers up to 2^22: exact whatever the rounding of a device's division.
+/// ⌊|a|/|b|⌋ with the sign of a/b, for whole numbers below 2^24: exact whatever the rounding of a device's division.
 [[nodiscard]] Scalar whole_quotient(const Scalar& a, const Scalar& b);
-/// ⌊√a⌋ for whole numbers up to 2^22, likewise exact.
+/// ⌊√a⌋ for whole numbers up to 2^24, likewise exact.
 [[nodiscard]] Scalar whole_root(const Scalar& a);
+/// The bits of an integer type of at most 16; 0 for others.
+[[nodiscard]] int narrow_bits(ElementType type);
+[[nodiscard]] bool is_signed(ElementType type);
+/// The low bits of a whole number up to 2^24, as a number of this type of at most 16 bits.
+[[nodiscard]] Scalar wrapped_to(const Scalar& number, ElementType type);
 [[nodiscard]] Scalar sign_of(const Scalar& a);
 [[nodiscard]] Scalar truncated(const Scalar& a);
 [[nodiscard]] inline Scalar logical_not(const Scalar& a) { return scalar::equal(a, 0.0F); }

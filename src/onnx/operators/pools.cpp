@@ -8,6 +8,7 @@
 #include "concord/onnx/operators/views.hpp"
 #include "concord/onnx/operators/windows.hpp"
 #include "concord/onnx/table.hpp"
+#include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/reduce.hpp"
@@ -45,6 +46,26 @@ bool is_plain(const Windows& windows, const Dims& added) {
   return true;
 }
 
+// The sums over windows without padding. Those with gaps are a convolution of each channel with ones.
+Value window_sums(const Value& x, const Windows& windows) {
+  ops::PoolOptions options = pool_options(windows);
+  if (std::ranges::count(windows.dilation, 1) == std::ssize(windows.dilation)) {
+    options.divisor = 1;
+    return avg_pool(x, options);
+  }
+  Dims images = dims_of(x), ones(images.size(), 1);
+  images[0] *= images[1];
+  images[1] = 1;
+  std::ranges::copy(windows.kernel, ones.begin() + 2);
+  const ops::ConvOptions how{windows.axes(), options.stride, {0, 0, 0}, {0, 0, 0}, options.dilation, 1};
+  const Value sums =
+      x.graph().add(std::make_shared<ops::Conv>(how), {reshape(x, Shape(images)), full(x.graph(), Shape(ones), 1)});
+  Dims dims = dims_of(sums);
+  dims[0] = x.shape()[0];
+  dims[1] = x.shape()[1];
+  return reshape(sums, Shape(dims));
+}
+
 Value padded_image(const Value& x, const Dims& before, const Dims& after, const Dims& added, float value) {
   Dims front{0, 0}, back{0, 0};
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -57,11 +78,8 @@ Value padded_image(const Value& x, const Dims& before, const Dims& after, const 
 // The position in the whole tensor of a position in its padded channel. `order` 1 counts columns first.
 Value whole_positions(const Value& indices, const Dims& src, const Dims& padded, const Dims& before,
                       std::int64_t order) {
-  constexpr std::int64_t kMostInPlane = 1 << 22;  // see whole_quotient
   const std::size_t axes = src.size() - 2;
-  const std::int64_t plane = elements_of({padded.begin() + 2, padded.end()});
-  CONCORD_CHECK(plane <= kMostInPlane, NotSupported,
-                "positions in a padded plane of {} pixels; they are exact up to {}", plane, kMostInPlane);
+  require_countable(elements_of({padded.begin() + 2, padded.end()}));
   require_countable(elements_of(src));
   Scalar rest = scalar::input(0), position = 0.0F;
   float stride = 1;
@@ -110,14 +128,12 @@ void average_pool_of(Call& call) {
   const bool counts_padding = call.integer("count_include_pad", 0) != 0;
   options.count_include_pad = counts_padding;
   const Value x = call.number_value(0);
-  const bool dilated = std::ranges::any_of(windows.dilation, [](std::int64_t d) { return d != 1; });
-  CONCORD_CHECK(!dilated, NotSupported, "an average with a dilation");
-  if (is_plain(windows, added)) {
+  const bool is_dilated = std::ranges::any_of(windows.dilation, [](std::int64_t d) { return d != 1; });
+  if (is_plain(windows, added) && !is_dilated) {
     options.padding = spatial_numbers(windows.before, 0);
     return call.set(0, avg_pool(x, options), call.type(0));
   }
   // Sums, divided by the number of pixels that count.
-  options.divisor = 1;
   const Dims zeros(windows.axes(), 0);
   Dims counted = call.dims(0);
   counted[0] = counted[1] = 1;
@@ -128,18 +144,16 @@ void average_pool_of(Call& call) {
   } else {
     ones = padded_image(ones, windows.before, windows.after, added, 0);
   }
-  const Value sums = avg_pool(padded_image(x, windows.before, windows.after, added, 0), options);
-  call.set(0, sums / avg_pool(ones, options), call.type(0));
+  const Value sums = window_sums(padded_image(x, windows.before, windows.after, added, 0), windows);
+  call.set(0, sums / window_sums(ones, windows), call.type(0));
 }
 
 void lp_pool_of(Call& call) {
   const Windows windows = windows_of(call);
   const Dims added = ceil_padding(call, windows);
-  ops::PoolOptions options = pool_options(windows);
-  options.divisor = 1;
   const auto p = static_cast<float>(call.opset() < 2 ? call.number("p", 2) : static_cast<float>(call.integer("p", 2)));
   const Value powers = pointwise("power", {call.number_value(0)}, scalar::power(scalar::abs(scalar::input(0)), p));
-  const Value sums = avg_pool(padded_image(powers, windows.before, windows.after, added, 0), options);
+  const Value sums = window_sums(padded_image(powers, windows.before, windows.after, added, 0), windows);
   call.set(0, pointwise("root", {sums}, scalar::power(scalar::input(0), 1 / p)), call.type(0));
 }
 

@@ -27,13 +27,17 @@ struct ReductionRule {
   std::int64_t axes_input_since = 18;
   // Of integers, where a fraction is cut off; null where `reduce` gives whole numbers.
   Value (*whole)(Value x, Dims axes, bool keep) = nullptr;
+  // Of a number by itself, where there is no axis; null: the number.
+  Scalar (*alone)(const Scalar& x) = nullptr;
 };
 
 Value log_sum_exp(Value x, Dims axes, bool keep) {
   const Value largest = reduce_max(x, axes, true);
-  const Value shifted = pointwise("shifted_exp", {x, largest}, scalar::exp(scalar::input(0) - scalar::input(1)));
+  const Scalar second = scalar::input(1);
+  const Scalar shift = scalar::select(scalar::is_finite(second), second, 0.0F);  // ∞ - ∞ is NaN
+  const Value shifted = pointwise("shifted_exp", {x, largest}, scalar::exp(scalar::input(0) - shift));
   const Value total = sum(shifted, axes, true);
-  const Value y = pointwise("log_sum_exp", {total, largest}, scalar::log(scalar::input(0)) + scalar::input(1));
+  const Value y = pointwise("log_sum_exp", {total, largest}, scalar::log(scalar::input(0)) + shift);
   if (keep) return y;
   return reshape(y, sum(x, axes, false).shape());
 }
@@ -69,11 +73,16 @@ constexpr ReductionRule kMinRule{[](Value x, Dims axes, bool keep) { return redu
                                  [](double a, double b) { return std::min(a, b); }};
 constexpr ReductionRule kProductRule{[](Value x, Dims axes, bool keep) { return prod(x, axes, keep); }, 1,
                                      [](double a, double b) { return a * b; }};
-constexpr ReductionRule kL1Rule{[](Value x, Dims axes, bool keep) { return sum(abs(x), axes, keep); }};
+constexpr ReductionRule kL1Rule{.reduce = [](Value x, Dims axes, bool keep) { return sum(abs(x), axes, keep); },
+                                .alone = scalar::abs};
 constexpr ReductionRule kL2Rule{.reduce = [](Value x, Dims axes, bool keep) { return norm(x, axes, keep); },
-                                .whole = whole_norm};
-constexpr ReductionRule kSumSquareRule{[](Value x, Dims axes, bool keep) { return sum(square(x), axes, keep); }};
-constexpr ReductionRule kLogSumRule{.reduce = log_sum, .empty = -kInfinite, .whole = cut_off<log_sum>};
+                                .whole = whole_norm,
+                                .alone = scalar::abs};
+constexpr ReductionRule kSumSquareRule{
+    .reduce = [](Value x, Dims axes, bool keep) { return sum(square(x), axes, keep); },
+    .alone = [](const Scalar& x) { return x * x; }};
+constexpr ReductionRule kLogSumRule{
+    .reduce = log_sum, .empty = -kInfinite, .whole = cut_off<log_sum>, .alone = scalar::log};
 constexpr ReductionRule kLogSumExpRule{.reduce = log_sum_exp, .empty = -kInfinite, .whole = cut_off<log_sum_exp>};
 
 // The least and the greatest number of a type that is not floating.
@@ -137,6 +146,16 @@ HostTensor reduced_on_host(const HostTensor& source, const Dims& axes, bool keep
   return result.reshaped(reduced_dims(source.dims, axes, keep));
 }
 
+// Without an axis what a rule does besides the reduction is left.
+void reduce_no_axis(Call& call, const ReductionRule& rule) {
+  if (rule.alone == nullptr) return call.set(0, call.operand(0));
+  const bool is_cut_off = !is_floating(call.type(0)) && rule.whole != nullptr;
+  const auto formula = [&](const std::vector<Scalar>& x) {
+    return is_cut_off ? truncated(rule.alone(x[0])) : rule.alone(x[0]);
+  };
+  set_pointwise(call, "reduce_no_axis", {0}, formula, call.type(0));
+}
+
 template <const ReductionRule& rule>
 void reduction(Call& call) {
   const auto given = axes_of(call, rule.axes_input_since);
@@ -146,14 +165,14 @@ void reduction(Call& call) {
     axes.push_back(static_cast<std::int64_t>(axis_of(axis, call.rank(0))));
   }
   if (axes.empty()) {
-    if (call.integer("noop_with_empty_axes", 0) != 0) return call.set(0, call.operand(0));
+    if (call.integer("noop_with_empty_axes", 0) != 0) return reduce_no_axis(call, rule);
     for (std::size_t i = 0; i < call.rank(0); ++i) axes.push_back(static_cast<std::int64_t>(i));
   }
   if (call.is_empty(0)) {
     return call.set(0, reduced_nothing(call.type(0), reduced_dims(call.dims(0), axes, keep), rule.empty));
   }
   if (call.on_host() && rule.join != nullptr) return call.set(0, reduced_on_host(call.host(0), axes, keep, rule));
-  if (axes.empty()) return call.set(0, call.operand(0));  // a single number
+  if (axes.empty()) return reduce_no_axis(call, rule);
   const Value x = call.number_value(0);
   const bool is_cut_off = !is_floating(call.type(0)) && rule.whole != nullptr;
   call.set(0, (is_cut_off ? rule.whole : rule.reduce)(x, axes, keep), call.type(0));

@@ -1,6 +1,7 @@
 // Writing by index: ScatterElements and ScatterND of ONNX.
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <numeric>
 
 #include "concord/core/check.hpp"
 #include "concord/onnx/operators/indexing.hpp"
@@ -48,7 +49,10 @@ void scatter_elements(Call& call) {
     const Value ones = full(call.graph(), updates.shape(), 1);
     return call.set(0, replaced(data, sums, enlarged(scatter_add_along(ones, indices, along, size))), call.type(0));
   }
-  CONCORD_CHECK(is_whole && places[axis] <= kMostUnrolled, NotSupported,
+  CONCORD_CHECK(is_whole, NotSupported,
+                "the reduction '{}' with indices [{}] that do not have the sizes of the data [{}] off the axis {}",
+                reduction, fmt::join(places, ", "), fmt::join(dims, ", "), axis);
+  CONCORD_CHECK(places[axis] <= kMostUnrolled, NotSupported,
                 "{} updates along an axis are too many for the reduction '{}'", places[axis], reduction);
   Value y = data;
   const Scalar place = scalar::coordinate(static_cast<int>(dims.size() - 1 - axis));
