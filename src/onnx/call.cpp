@@ -63,6 +63,11 @@ bool Call::is_constant_number(std::size_t i) const {
 const HostTensor& Call::host(std::size_t i) const {
   CONCORD_CHECK(has(i), ArgumentError, "input {} is missing", i);
   const HostTensor* const host = tracer_.host_of(*inputs_[i]);
+  const std::string& by = inputs_[i]->not_computed_by;
+  CONCORD_CHECK(host != nullptr || by.empty(), NotSupported,
+                "input {} ('{}') decides the shape of a result or how it is computed, but {} is not computed while "
+                "tracing",
+                i, node_.inputs[i], by);
   CONCORD_CHECK(host != nullptr, NotSupported,
                 "input {} ('{}') depends on data, but decides the shape of a result or how it is computed; if it "
                 "follows from an input of the network, give that input as a known value",

@@ -180,7 +180,23 @@ void Interpreter::run_node(const NodeDef& node, NameScope& scope) {
   Call call(*this, node, opset, inputs, on_host);
   entry->run(call);
   if (on_host && !fixed) defer(node, *entry, inputs, call);
+  note_not_computed(node, inputs, call.results());
   enter(node, call.results(), first_new, scope);
+}
+
+void Interpreter::note_not_computed(const NodeDef& node, const std::vector<OperandPtr>& inputs,
+                                    const std::vector<OperandPtr>& results) {
+  const auto has_graph = [](const Attribute& attribute) { return !attribute.graphs.empty(); };
+  if (std::ranges::any_of(node.attributes, has_graph)) return;  // whose nodes read more than the inputs
+  std::string by = node.op_type;
+  for (const OperandPtr& input : inputs) {
+    if (!input || host_of(*input) != nullptr) continue;
+    if (input->not_computed_by.empty()) return;
+    by = input->not_computed_by;
+  }
+  for (const OperandPtr& result : results) {
+    if (result && host_of(*result) == nullptr) result->not_computed_by = by;
+  }
 }
 
 void Interpreter::defer(const NodeDef& node, const OperatorEntry& entry, const std::vector<OperandPtr>& inputs,

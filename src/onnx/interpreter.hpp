@@ -48,6 +48,9 @@ class Interpreter final : public Tracer {
   void run_node(const NodeDef& node, NameScope& scope);
   void run_function(const FunctionDef& function, const NodeDef& node, const std::vector<OperandPtr>& inputs,
                     NameScope& scope);
+  /// Notes at the results who is to blame if their numbers are needed.
+  void note_not_computed(const NodeDef& node, const std::vector<OperandPtr>& inputs,
+                         const std::vector<OperandPtr>& results);
   void defer(const NodeDef& node, const OperatorEntry& entry, const std::vector<OperandPtr>& inputs, Call& call);
   void enter(const NodeDef& node, const std::vector<OperandPtr>& results, std::int32_t first_new, NameScope& scope);
   void enter_initializers(const GraphDef& def, NameScope& scope);

@@ -26,6 +26,8 @@ struct Operand {
   bool fixed = false;
   /// Makes `value` of numbers that follow from parameters, so that these get gradients.
   std::function<Value()> make_value = {};
+  /// The operator that does not compute these numbers while tracing, though all that it needs is known; or empty.
+  std::string not_computed_by = {};
   int deferred = 0;  // nodes whose values `make_value` makes one within the other, this one included
 };
 using OperandPtr = std::shared_ptr<Operand>;

@@ -1,6 +1,7 @@
 // Activations of ONNX. Those that Concord has as functions use them, so that their fused kernels are found.
 #include "concord/ops/activations.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "concord/core/check.hpp"
@@ -81,8 +82,24 @@ void prelu_of(Call& call) {
   set_pointwise(call, "prelu", {0, 1}, formula, call.type(0));
 }
 
+void clip_on_host(Call& call) {
+  HostTensor y = call.host(0);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(y.elements()); ++i) {
+    if (y.floating()) {
+      if (call.has(1)) y.set(i, std::max(y.number(i), call.number(1)));
+      if (call.has(2)) y.set(i, std::min(y.number(i), call.number(2)));
+    } else {
+      if (call.has(1)) y.set(i, std::max(y.integer(i), call.integer(1)));
+      if (call.has(2)) y.set(i, std::min(y.integer(i), call.integer(2)));
+    }
+  }
+  call.set(0, std::move(y));
+}
+
 void clip(Call& call) {
   const ElementType type = call.type(0);
+  const auto is_single = [&](std::size_t i) { return !call.has(i) || elements_of(call.dims(i)) == 1; };
+  if (call.on_host() && is_single(1) && is_single(2)) return clip_on_host(call);
   if (call.opset() < 11) {
     constexpr float kMost = std::numeric_limits<float>::max();
     const float low = call.number("min", -kMost), high = call.number("max", kMost);
@@ -122,6 +139,7 @@ void add_activations(Table& table) {
   table.add("Shrink", {.since = 9, .run = shrink});
   table.add("PRelu", {.run = prelu_of});
   table.add("Clip", {.run = clip});
+  table.add("Clip", {.since = 11, .run = clip, .host = true});
 }
 
 }  // namespace concord::onnx

@@ -100,7 +100,24 @@ void gather_elements(Call& call) {
   const Dims& places = call.dims(1);
   CONCORD_CHECK(places.size() == call.rank(0), ShapeError, "indices of {} dimensions for {}", places.size(),
                 call.rank(0));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    CONCORD_CHECK(i == axis || places[i] <= call.dims(0)[i], ShapeError, "indices of {} places for {} of axis {}",
+                  places[i], call.dims(0)[i], i);
+  }
   if (elements_of(places) == 0) return call.set_empty(0, call.type(0), places);
+  if (call.on_host(places)) {
+    const Dims strides = strides_of(call.dims(0));
+    std::size_t next = 0;
+    return call.set(0, picked(call.host(0), places, [&](const Dims& position) {
+                      std::int64_t from = 0;
+                      for (std::size_t i = 0; i < position.size(); ++i) {
+                        const bool is_index = i == axis;
+                        from += strides[i] * (is_index ? host_index(call.host(1), next, call.dims(0)[i]) : position[i]);
+                      }
+                      ++next;
+                      return static_cast<std::size_t>(from);
+                    }));
+  }
   Value x = call.value(0);
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (i != axis && places[i] != call.dims(0)[i]) x = sliced_along(x, i, 0, places[i]);
@@ -178,7 +195,7 @@ void top_k_of(Call& call) {
 
 void add_indexing(Table& table) {
   table.add("Gather", {.run = gather_of, .host = true});
-  table.add("GatherElements", {.since = 11, .run = gather_elements});
+  table.add("GatherElements", {.since = 11, .run = gather_elements, .host = true});
   table.add("GatherND", {.since = 11, .run = gather_nd});
   table.add("OneHot", {.since = 9, .run = one_hot_of, .known = {1}});
   table.add("TopK", {.run = top_k_of, .check = check_top_k});

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "concord/core/check.hpp"
 #include "concord/onnx/operators/indexing.hpp"
@@ -122,12 +123,53 @@ PadMode pad_mode(const std::string& name) {
   throw NotSupported(fmt::format("the mode '{}' is unknown", name));
 }
 
+// The place along an axis of `size` that a place before or behind it repeats; nothing for a constant.
+std::optional<std::int64_t> repeated_place(PadMode mode, std::int64_t at, std::int64_t size) {
+  const auto modulo = [](std::int64_t a, std::int64_t b) { return (a % b + b) % b; };
+  if (at >= 0 && at < size) return at;
+  switch (mode) {
+    case PadMode::constant: return std::nullopt;
+    case PadMode::replicate: return std::clamp<std::int64_t>(at, 0, size - 1);
+    case PadMode::circular: return modulo(at, size);
+    default: break;
+  }
+  const std::int64_t period = std::max<std::int64_t>(2 * (size - 1), 1), folded = modulo(at, period);
+  return std::min(folded, period - folded);
+}
+
+// `fill` where the source begins at `before`; of the source the part of `count` elements from `start` on.
+HostTensor padded_on_host(const HostTensor& source, PadMode mode, const Dims& before, const Dims& start,
+                          const Dims& count, HostTensor result, const HostTensor& fill) {
+  const Dims strides = strides_of(source.dims);
+  std::size_t next = 0;
+  each_position(result.dims, [&](const Dims& position) {
+    std::int64_t place = 0;
+    bool is_filled = false;
+    for (std::size_t i = 0; i < position.size(); ++i) {
+      const auto at = repeated_place(mode, position[i] - before[i], count[i]);
+      is_filled = is_filled || !at;
+      place += (start[i] + at.value_or(0)) * strides[i];
+    }
+    if (is_filled) {
+      result.copy(next++, fill, 0);
+    } else {
+      result.copy(next++, source, static_cast<std::size_t>(place));
+    }
+  });
+  return result;
+}
+
 void pad_of(Call& call) {
   const std::size_t rank = call.rank(0);
   const bool by_input = call.opset() >= 11;
   const Dims pads = by_input ? call.integers(1) : call.required_integers(call.opset() < 2 ? "paddings" : "pads");
-  float value = call.number("value", 0);
-  if (by_input && call.has(2) && call.operand(2)->dims != Dims{0}) value = static_cast<float>(call.number(2));
+  HostTensor fill(call.type(0), {});
+  if (by_input && call.has(2) && call.dims(2) != Dims{0}) {
+    CONCORD_CHECK(call.host(2).elements() == 1, ShapeError, "input 2 must be a single number");
+    fill.copy(0, call.host(2), 0);
+  } else {
+    fill.set(0, static_cast<double>(call.number("value", 0)));
+  }
   Dims axes(rank);
   for (std::size_t i = 0; i < rank; ++i) axes[i] = static_cast<std::int64_t>(i);
   if (by_input && call.has(3)) axes = call.integers(3);
@@ -142,8 +184,15 @@ void pad_of(Call& call) {
     CONCORD_CHECK(count[axis] >= 0, ShapeError, "pads [{}] leave nothing of axis {}", fmt::join(pads, ", "), axis);
   }
   const PadMode mode = pad_mode(call.text("mode", "constant"));
+  Dims dims = count;
+  for (std::size_t i = 0; i < rank; ++i) dims[i] += before[i] + after[i];
+  if (call.on_host(dims) && (mode == PadMode::constant || elements_of(count) > 0)) {
+    return call.set(0, padded_on_host(call.host(0), mode, before, start, count, HostTensor(call.type(0), dims), fill));
+  }
   const Value x = sliced(call.value(0), start, Dims(rank, 1), count);
-  if (mode == PadMode::constant) return call.set(0, pad(x, before, after, value), call.type(0));
+  if (mode == PadMode::constant) {
+    return call.set(0, pad(x, before, after, static_cast<float>(fill.number(0))), call.type(0));
+  }
   call.set(0, through_f32(x, [&](const Value& numbers) { return pad(numbers, mode, before, after); }), call.type(0));
 }
 
@@ -192,8 +241,8 @@ void add_slices(Table& table) {
   table.add("Slice", {.run = slice_of, .host = true});
   table.add("Slice", {.since = 10, .run = slice_of, .known = {1, 2, 3, 4}, .host = true});
   table.add("Split", {.run = split_of, .known = {1}, .host = true});
-  table.add("Pad", {.run = pad_of});
-  table.add("Pad", {.since = 11, .run = pad_of, .known = {1, 2, 3}});
+  table.add("Pad", {.run = pad_of, .host = true});
+  table.add("Pad", {.since = 11, .run = pad_of, .known = {1, 2, 3}, .host = true});
   table.add("Trilu", {.since = 14, .run = trilu, .known = {1}, .host = true});
   table.add("ReverseSequence", {.since = 10, .run = reverse_sequence});
 }
