@@ -75,6 +75,14 @@ std::vector<Spelling> spellings() {
     nodes.insert(nodes.end(), mask.begin(), mask.end());
     return nodes;
   };
+  // Finite numbers, and in each sample one that hides more than the causal matrix does.
+  const auto masked_twice = [&](std::vector<onnx::NodeDef> causal, bool is_first) {
+    std::vector<onnx::NodeDef> nodes{node("Add", {"mask", "one"}, {"more"}), node("Mul", {"more", "much"}, {"pad"})};
+    if (is_first) nodes.push_back(node("Add", {"s", "pad"}, {"t"}));
+    nodes.insert(nodes.end(), causal.begin(), causal.end());
+    if (!is_first) nodes.push_back(node("Add", {"c", "pad"}, {"m"}));
+    return masked(nodes);
+  };
   return {
       {"plain", scaled_scores(), softmax_of("s"), {half}},
       {"a divisor, and keys in one transposition",
@@ -121,6 +129,25 @@ std::vector<Spelling> spellings() {
                node("Add", {"c", "mask"}, {"m"})}),
        softmax_of("m"),
        {half, visible_matrix(), number("hidden", hidden)}},
+      {"an infinite causal matrix and a finite mask",
+       masked_twice({node("Add", {"s", "matrix"}, {"c"})}, false),
+       softmax_of("m"),
+       {half, causal_matrix(hidden), number("one", 1), number("much", -1e9F)}},
+      {"a finite causal matrix and a finite mask",
+       masked_twice({node("Add", {"s", "matrix"}, {"c"})}, false),
+       softmax_of("m"),
+       {half, causal_matrix(-1e9F), number("one", 1), number("much", -1e9F)},
+       false},
+      {"a finite mask and a finite causal matrix",
+       masked_twice({node("Add", {"t", "matrix"}, {"m"})}, true),
+       softmax_of("m"),
+       {half, causal_matrix(-1e9F), number("one", 1), number("much", -1e9F)},
+       false},
+      {"a finite causal condition and a finite mask",
+       masked_twice({node("Where", {"visible", "s", "hidden"}, {"c"})}, false),
+       softmax_of("m"),
+       {half, visible_matrix(), number("hidden", -1e9F), number("one", 1), number("much", -1e9F)},
+       false},
       {"a condition of data",
        masked({node("Cast", {"mask"}, {"c"}, {attribute("to", std::int64_t{9})}),
                node("Where", {"c", "hidden", "s"}, {"m"})}),

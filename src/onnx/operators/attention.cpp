@@ -18,6 +18,7 @@
 namespace concord::onnx {
 namespace {
 
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float kHiding = -1e4F;           // and below: a constant that hides
 constexpr float kBeyondScores = -1e30F;    // and below: a score added to it vanishes
 constexpr std::int64_t kWidestHead = 256;  // of ops::Attention
@@ -131,6 +132,7 @@ struct ScoreParts {
   Value product = {}, mask = {};  // of ops::Matmul; with the axes of the scores
   Factor scale = {};
   ops::Causal causal = ops::Causal::none;
+  bool hides_by_infinity = true;  // the causal form; a finite number is a mask where another one hides too
 };
 
 class ScoreReader {
@@ -163,23 +165,28 @@ class ScoreReader {
   /// Puts the mask to the scores, with all their axes.
   bool set_mask(ScoreParts& parts, const Value& mask) const {
     const std::size_t rank = mask.shape().rank();
-    if (parts.mask || rank < 1 || rank > shape_.rank() || mask.shape()[-1] != keys()) return false;
+    if (parts.mask || !parts.hides_by_infinity || rank < 1 || rank > shape_.rank() || mask.shape()[-1] != keys())
+      return false;
     if (mask.dtype() != DType::f32 || depends_on_trainable(mask)) return false;
     Dims dims(shape_.rank() - rank, 1);
     dims.insert(dims.end(), mask.shape().dims().begin(), mask.shape().dims().end());
     parts.mask = dims == dims_of(mask) ? mask : reshape(mask, Shape(dims));
     return true;
   }
-  bool set_causal(ScoreParts& parts, std::optional<ops::Causal> form) const {
-    if (!form || parts.causal != ops::Causal::none) return false;
+  bool set_causal(ScoreParts& parts, std::optional<ops::Causal> form, bool by_infinity) const {
+    if (!form || parts.causal != ops::Causal::none || (parts.mask && !by_infinity)) return false;
     parts.causal = *form;
+    parts.hides_by_infinity = by_infinity;
     return true;
   }
   bool add(ScoreParts& parts, const Argument& mask) const {
     if (mask.number) return *mask.number == 0;
     const auto hides = [](float x) { return x <= kHiding; };
+    const auto hides_by_infinity = [](float x) { return x == kMinusInfinity; };
     const auto shows = [](float x) { return x == 0; };
-    return set_causal(parts, causal_form(mask.value, queries(), keys(), hides, shows)) || set_mask(parts, mask.value);
+    return set_causal(parts, causal_form(mask.value, queries(), keys(), hides_by_infinity, shows), true) ||
+           set_causal(parts, causal_form(mask.value, queries(), keys(), hides, shows), false) ||
+           set_mask(parts, mask.value);
   }
   /// Where(condition, scores, number) and Where(condition, number, scores).
   [[nodiscard]] std::optional<ScoreParts> read_chosen(const std::vector<Argument>& chosen) const {
@@ -194,7 +201,7 @@ class ScoreReader {
     const auto is_false = [](float x) { return x == 0; };
     const auto form = hidden == 1 ? causal_form(condition.value, queries(), keys(), is_true, is_false)
                                   : causal_form(condition.value, queries(), keys(), is_false, is_true);
-    if (set_causal(*parts, form)) return parts;
+    if (set_causal(*parts, form, number == kMinusInfinity)) return parts;
     if (number > kBeyondScores) return std::nullopt;  // a row that sees no key has the weights of equal scores
     // 0 or the number as a mask. A kernel's text has no infinite numbers: they stay an operand.
     std::vector<Value> operands{condition.value};
@@ -264,9 +271,8 @@ Value before_clearing(const Value& weights, bool& cleared) {
   if (op_behind<ops::Softmax>(softmax) == nullptr) return weights;
   cleared = true;
   if (const auto equal = arguments_of(condition, ScalarFunction::equal)) {
-    const float hidden = -std::numeric_limits<float>::infinity();
-    const bool is_first = (*equal)[0].value == softmax.node().inputs[0] && (*equal)[1].number == hidden;
-    const bool is_second = (*equal)[1].value == softmax.node().inputs[0] && (*equal)[0].number == hidden;
+    const bool is_first = (*equal)[0].value == softmax.node().inputs[0] && (*equal)[1].number == kMinusInfinity;
+    const bool is_second = (*equal)[1].value == softmax.node().inputs[0] && (*equal)[0].number == kMinusInfinity;
     if (is_first || is_second) return softmax;
   }
   const Scalar* const formula = formula_behind(condition);
