@@ -17,6 +17,7 @@
 #include "concord/cli/random_data.hpp"
 #include "concord/cli/training_options.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/philox.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/train/source.hpp"
@@ -50,13 +51,49 @@ struct ExportArguments {
   }
 };
 
+/// Samples for each input of a file, the first of this shape: numbers in [-1/2, 1/2), whole numbers 0 and 1, which any
+/// table has a row for.
+std::vector<std::pair<std::string, Tensor>> random_inputs(const models::Model& model, const Shape& sample,
+                                                          std::int64_t samples, std::uint64_t seed) {
+  std::vector<std::pair<std::string, Tensor>> inputs;
+  PhiloxSequence words(Philox(seed, philox_purpose("cli.export.inputs")));
+  for (const onnx::Declaration& input : file_of(model)->inputs()) {
+    std::vector<std::int64_t> dims{samples};
+    if (inputs.empty()) {
+      dims.insert(dims.end(), sample.dims().begin(), sample.dims().end());
+    } else {
+      bool is_open = !input.shape || input.shape->empty();
+      for (std::size_t i = 1; !is_open && i < input.shape->size(); ++i) {
+        dims.push_back((*input.shape)[i].size);
+        is_open = dims.back() < 1;
+      }
+      CONCORD_CHECK(!is_open, ArgumentError,
+                    "{}: the input {} is {}; only the free sizes of the first input can be given", model.name,
+                    input.name, input.str());
+    }
+    Tensor values(onnx::dtype_of(input.type), Shape(dims));
+    const auto fill = [&](auto numbers, const auto& number) { std::ranges::generate(numbers, number); };
+    switch (values.dtype()) {
+      case DType::f32:
+        fill(values.values<float>(), [&] { return static_cast<float>(words.next() >> 8U) * 0x1p-24F - 0.5F; });
+        break;
+      case DType::i32:
+        fill(values.values<std::int32_t>(), [&] { return static_cast<std::int32_t>(words.below(2)); });
+        break;
+      default: fill(values.values<std::uint8_t>(), [&] { return static_cast<std::uint8_t>(words.below(2)); });
+    }
+    inputs.emplace_back(input.name, std::move(values));
+  }
+  return inputs;
+}
+
 /// The network to be written, and a batch for it.
 struct ExportedNetwork {
   const models::Model& model;
   Shape sample;
   std::shared_ptr<nn::Module> network;
   std::map<std::string, Tensor> weights;
-  Dataset data;
+  Dataset data;  // not of a file of which no training is written
   /// What the file calls its inputs; a file that was read keeps its names.
   std::vector<std::pair<std::string, Tensor>> inputs;
 
@@ -69,9 +106,13 @@ struct ExportedNetwork {
     network = make_network(model, {.classes = classes, .dropout = !options.is_training, .input = sample});
     if (trained.table && !is_file()) network = with_units(network, *trained.table);
     if (options.weights.empty() && !is_file()) log(LogLevel::warning, kRandomWeights);
-    data = random_data(model, {.network = {}, .classes = classes, .alphabet = {}}, sample, options.samples(),
-                       options.training.seed);
-    for (const Column& column : data.feature_columns()) inputs.emplace_back(name_of(column), column.values);
+    const std::uint64_t seed = options.training.seed;
+    if (is_file() && !options.is_training) {
+      inputs = random_inputs(model, sample, options.samples(), seed);
+    } else {
+      data = random_data(model, {.network = {}, .classes = classes, .alphabet = {}}, sample, options.samples(), seed);
+      for (const Column& column : data.feature_columns()) inputs.emplace_back(name_of(column), column.values);
+    }
     if (options.weights.empty()) return;
     Graph graph;
     graph.set_training(false);
