@@ -27,8 +27,8 @@ struct LoadOptions {
 
 /// The nodes of the file are interpreted at each trace for the shapes at hand, so sizes may be free. Numbers that do
 /// not depend on the inputs, such as shapes, are computed while tracing. Initialisers and constant tensors of type
-/// float, except scalars, are parameters under their names and can be trained; running statistics of a
-/// BatchNormalization are not trained. BatchNormalization and Dropout behave by Graph::training().
+/// float, except scalars, are parameters under their names, a second "w" as "w_1", and can be trained; running
+/// statistics of a BatchNormalization are not trained. BatchNormalization and Dropout behave by Graph::training().
 ///
 /// Values have the type dtype_of(type) of their ONNX type: int64 is i32, bool is u8. int64 constants beyond i32 that do
 /// not vanish in shapes are refused. A node that fails is named in the error, with its operator and the file.
