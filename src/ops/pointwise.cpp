@@ -85,7 +85,8 @@ std::vector<Value> Pointwise::gradient(const Node& node, std::span<const Value> 
   for (std::size_t k = 0; k < diff_dst.size(); ++k) {
     if (!diff_dst[k] || types_[k] != DType::f32) continue;
     const int next = static_cast<int>(operands.size());
-    parts.push_back({expression_.formulas()[k], scalar::input(next), scalar::input(next + 1)});
+    parts.push_back({k == 0 ? surrogate_.value_or(expression_.formulas()[0]) : expression_.formulas()[k],
+                     scalar::input(next), scalar::input(next + 1)});
     operands.push_back(output_of(node, static_cast<std::int32_t>(k)));
     operands.push_back(diff_dst[k]);
   }
@@ -149,6 +150,18 @@ Value pointwise_by_result(std::string label, Value x, const Scalar& formula, con
     return graph.add(std::make_shared<ops::Pointwise>(Expression({formula}, 1), std::vector{DType::f32},
                                                       std::move(label), Shape{}, slope),
                      {x});
+  });
+}
+
+Value pointwise_with_surrogate(std::string label, std::vector<Value> inputs, const Scalar& formula,
+                               const Scalar& surrogate) {
+  CONCORD_CHECK(!inputs.empty(), ArgumentError, "pointwise \"{}\" needs at least one value", label);
+  Graph& graph = inputs.front().graph();
+  return with_host_memory("building a graph", [&] {
+    return graph.add(std::make_shared<ops::Pointwise>(Expression({formula}, static_cast<int>(inputs.size())),
+                                                      std::vector{DType::f32}, std::move(label), Shape{},
+                                                      std::optional<Scalar>{}, surrogate),
+                     std::move(inputs));
   });
 }
 

@@ -16,15 +16,18 @@ namespace ops {
 /// inputs and `at_least`. Inputs of every type are read as float. Integer outputs are rounded toward zero.
 /// `slope`: the derivative of a function of one input in terms of its result, input 0, for functions whose formula has
 /// no such derivative. The gradient does not need the function's input then.
+/// `surrogate`: a formula with the values of the first result, whose derivative is taken instead of that of the
+/// expression. It is for a formula that is constant at some points and not beside them.
 class Pointwise final : public Operator {
  public:
   Pointwise(Expression expression, std::vector<DType> types, std::string label, Shape at_least = {},
-            std::optional<Scalar> slope = {})
+            std::optional<Scalar> slope = {}, std::optional<Scalar> surrogate = {})
       : expression_(std::move(expression)),
         types_(std::move(types)),
         label_(std::move(label)),
         at_least_(std::move(at_least)),
-        slope_(std::move(slope)) {}
+        slope_(std::move(slope)),
+        surrogate_(std::move(surrogate)) {}
   [[nodiscard]] std::string_view name() const override { return label_; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
@@ -43,7 +46,7 @@ class Pointwise final : public Operator {
   std::vector<DType> types_;
   std::string label_;  // "relu", "add", "sgd": only for names and traces
   Shape at_least_;     // broadcast with the shapes of the inputs
-  std::optional<Scalar> slope_;
+  std::optional<Scalar> slope_, surrogate_;
 };
 
 /// The arithmetic operations per element: every instruction except operands, constants and coordinates.
@@ -59,6 +62,9 @@ Value pointwise(std::string label, std::vector<Value> inputs, const Scalar& form
                 Shape at_least = {});
 /// A function of one value, whose derivative is `slope` of its result: input 0.
 Value pointwise_by_result(std::string label, Value x, const Scalar& formula, const Scalar& slope);
+/// A formula whose derivative is that of `surrogate`, a formula with the same values.
+Value pointwise_with_surrogate(std::string label, std::vector<Value> inputs, const Scalar& formula,
+                               const Scalar& surrogate);
 /// Applies several formulas to the same values in one operator.
 std::vector<Value> pointwise(std::string label, std::vector<Value> inputs, std::vector<Scalar> formulas,
                              std::vector<DType> types, Shape at_least = {});

@@ -16,27 +16,31 @@ void expect_axis(std::string_view op, const Shape& src, std::size_t axis) {
   CONCORD_CHECK(axis < src.rank(), ShapeError, "{}: axis {} is outside src {}", op, axis, src.str());
 }
 
+/// factor·diff·slope, where diff is input 0. Selected, not multiplied by 0: the logits of an ignored row, whose diff is
+/// 0, may be NaN. The derivative by diff is factor·slope at a diff of 0, too, where it is finite.
+Value weighted_slope(std::string label, std::vector<Value> inputs, const Scalar& slope, float factor = 1) {
+  const Scalar diff = scalar::input(0), product = factor * diff * slope, is_zero = scalar::equal(diff, 0.0F);
+  const Scalar is_ignored = scalar::select(scalar::is_finite(slope), 0.0F, is_zero);
+  return pointwise_with_surrogate(std::move(label), std::move(inputs), scalar::select(is_zero, 0.0F, product),
+                                  scalar::select(is_ignored, 0.0F, product));
+}
+
 /// d loss/d logits = diff·(p·Σt' − t'), t' the smoothed target. logits (N, C); diff, largest and total of the
 /// exponentials (N, 1).
 Value logits_gradient(Value diff, Value logits, Value largest, Value total, Value target, float smoothing) {
-  const Scalar d = scalar::input(0);
   const Scalar p = scalar::exp(scalar::input(1) - scalar::input(2)) / scalar::input(3);
   const Scalar t = scalar::input(4);
-  // Selected, not multiplied by 0: the logits of an ignored row may be NaN.
-  const auto unless_ignored = [&](const Scalar& slope) {
-    return scalar::select(scalar::equal(d, 0.0F), 0.0F, d * slope);
-  };
   const float spread = smoothing / static_cast<float>(logits.shape()[1]);
   const auto smoothed = [&](const Scalar& hard) { return (1.0F - smoothing) * hard + spread; };
   if (target.dtype() == DType::i32) {
     const Value column = reshape(target, Shape{target.shape()[0], 1});
-    return pointwise("cross_entropy_backward", {diff, logits, largest, total, column},
-                     unless_ignored(p - smoothed(scalar::equal(scalar::coordinate(0), t))));
+    return weighted_slope("cross_entropy_backward", {diff, logits, largest, total, column},
+                          p - smoothed(scalar::equal(scalar::coordinate(0), t)));
   }
   const Value whole = sum(target, {1}, true);  // 1 for true probabilities, but nothing forbids others
   const Scalar weight = (1.0F - smoothing) * scalar::input(5) + smoothing;
-  return pointwise("cross_entropy_backward", {diff, logits, largest, total, target, whole},
-                   unless_ignored(p * weight - smoothed(t)));
+  return weighted_slope("cross_entropy_backward", {diff, logits, largest, total, target, whole},
+                        p * weight - smoothed(t));
 }
 
 }  // namespace
@@ -109,9 +113,8 @@ std::vector<Value> CrossEntropy::gradient(const Node& node, std::span<const Valu
   const Value largest = reshape(output_of(node, 1), column), total = reshape(output_of(node, 2), column);
   // Of gradients of gradients. The largest logit has none: it cancels out of what is computed with it and the total.
   if (wanted[0] && diff_dst[2]) {
-    const Scalar d = scalar::input(0), exponential = scalar::exp(scalar::input(1) - scalar::input(2));
-    diffs[0] = pointwise("cross_entropy_total_backward", {reshape(diff_dst[2], column), logits, largest},
-                         scalar::select(scalar::equal(d, 0.0F), 0.0F, d * exponential));
+    diffs[0] = weighted_slope("cross_entropy_total_backward", {reshape(diff_dst[2], column), logits, largest},
+                              scalar::exp(scalar::input(1) - scalar::input(2)));
   }
   if (!diff_dst[0]) return diffs;
   const Value diff = reshape(diff_dst[0], column);
@@ -120,9 +123,8 @@ std::vector<Value> CrossEntropy::gradient(const Node& node, std::span<const Valu
     diffs[0] = diffs[0] ? diffs[0] + slope : slope;
   }
   if (wanted[1] && target.dtype() == DType::f32) {
-    diffs[1] = pointwise("cross_entropy_backward", {diff, log_softmax(logits, 1)},
-                         scalar::select(scalar::equal(scalar::input(0), 0.0F), 0.0F,
-                                        (label_smoothing_ - 1.0F) * scalar::input(0) * scalar::input(1)));
+    diffs[1] = weighted_slope("cross_entropy_backward", {diff, log_softmax(logits, 1)}, scalar::input(1),
+                              label_smoothing_ - 1.0F);
   }
   return diffs;
 }

@@ -1,9 +1,10 @@
 // Gradients of gradients against recorded PyTorch: of P = Σ (d/dx Σ f(x)·w)², as a gradient penalty has them.
-#include "concord/ops/composed_gradient.hpp"
-
 #include <cmath>
+#include <limits>
 #include <map>
+#include <span>
 
+#include "concord/ops/composed_gradient.hpp"
 #include "concord/ops/elementary.hpp"
 #include "goldens.hpp"
 #include "ops/op_test.hpp"
@@ -119,6 +120,48 @@ TEST_CASE("gradient penalties are those of PyTorch", "[ops][second_gradient]") {
       CHECK(program.read(outputs[next++]).values<float>()[0] == Approx(row["penalty"].get<double>()).epsilon(2e-5));
       CHECK(difference(program.read(outputs[next++]), row["by_x"]) < 1e-4);
       if (row.contains("by_y")) CHECK(difference(program.read(outputs[next++]), row["by_y"]) < 1e-4);
+    }
+  }
+}
+
+TEST_CASE("a gradient by what weighs a cross-entropy is right at a weight of 0", "[ops][second_gradient]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Array logits({3, 2}, {1, 3, 2, -1, nan, nan}), weights({3}, {0, 0.5, 0});
+  const Array shares({3, 2}, {0, 1, 0, 1, 0, 1}), directions({3, 2}, {1, 2, -3, 0.5, 1, 1});
+  // Σ direction·(p - share) of the softmax p, and Σ direction·(-log p); the row of NaN is one that is left out.
+  const auto p = [&](std::int64_t n, std::int64_t c) {
+    return 1 / (1 + std::exp(logits.at({n, 1 - c}) - logits.at({n, c})));
+  };
+  double by_logits[3] = {}, by_shares[3] = {};
+  for (std::int64_t n = 0; n < 2; ++n) {
+    for (std::int64_t c = 0; c < 2; ++c) {
+      by_logits[n] += directions.at({n, c}) * (p(n, c) - shares.at({n, c}));
+      by_shares[n] -= directions.at({n, c}) * std::log(p(n, c));
+    }
+  }
+  for (const DevicePtr& device : devices()) {
+    for (const bool has_labels : {true, false}) {
+      INFO(device->info().id << (has_labels ? ", labels" : ", probabilities"));
+      const Input target = has_labels ? Input{Array({3}, {1, 1, 1}), DType::i32} : Input{shares};
+      const std::vector<Tensor> results =
+          run(device, {{logits}, target, {weights}, {directions}}, [&](const std::vector<Value>& in) {
+            const Value loss = sum(cross_entropy_rows(in[0], in[1]) * in[2]);
+            std::vector<Value> asked{in[0]};
+            if (!has_labels) asked.push_back(in[1]);
+            std::vector<Value> slopes = gradient(loss, asked);
+            for (std::size_t k = 0; k < asked.size(); ++k) {
+              slopes.push_back(gradient(sum(slopes[k] * in[3]), std::vector{in[2]}).front());
+            }
+            return slopes;
+          });
+      const std::size_t asked = results.size() / 2;
+      for (std::size_t k = 0; k < asked; ++k) {
+        const std::span<const float> first = results[k].values<float>(), second = results[asked + k].values<float>();
+        for (const std::size_t zero : {0, 1, 4, 5}) CHECK(first[zero] == 0);
+        for (std::size_t n = 0; n < 3; ++n) {
+          CHECK(second[n] == Approx((k == 0 ? by_logits : by_shares)[n]).margin(1e-6));
+        }
+      }
     }
   }
 }
