@@ -1,6 +1,10 @@
 // Random tensors and dropout: shape rules and the choice of purpose numbers.
 #include "concord/ops/random.hpp"
 
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
 #include "concord/core/check.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -34,24 +38,33 @@ std::string Random::attributes() const {
 
 namespace {
 
-bool is_taken(const Graph& graph, std::uint32_t purpose) {
-  for (std::int32_t id = 0; id < graph.size(); ++id) {
-    const Operator* op = graph.node(id).op.get();
-    const auto* random = dynamic_cast<const Random*>(op);
-    if (random != nullptr && random->purpose() == purpose) return true;
-    const auto* attention = dynamic_cast<const Attention*>(op);
-    if (attention != nullptr && attention->form().dropout > 0 && attention->form().purpose == purpose) return true;
+/// The purposes of a graph's random operators. The nodes of a graph stay, so each is looked at once, and each name is
+/// tried from the number that was free last.
+struct Purposes {
+  std::int32_t seen = 0;  // nodes
+  std::unordered_set<std::uint32_t> taken;
+  std::unordered_map<std::string, int> numbers;  // by name
+
+  void look_at(const Graph& graph) {
+    for (; seen < graph.size(); ++seen) {
+      const Operator* op = graph.node(seen).op.get();
+      if (const auto* random = dynamic_cast<const Random*>(op)) taken.insert(random->purpose());
+      const auto* attention = dynamic_cast<const Attention*>(op);
+      if (attention != nullptr && attention->form().dropout > 0) taken.insert(attention->form().purpose);
+    }
   }
-  return false;
-}
+};
 
 }  // namespace
 
-std::uint32_t new_purpose(const Graph& graph, std::string_view label) {
+std::uint32_t new_purpose(Graph& graph, std::string_view label) {
+  auto& purposes = graph.attached<Purposes>();
+  purposes.look_at(graph);
   const std::string base = graph.scoped(label, '/');
-  std::uint32_t purpose = Graph::purpose(base);
-  for (int i = 1; is_taken(graph, purpose); ++i) purpose = Graph::purpose(fmt::format("{}_{}", base, i));
-  return purpose;
+  int& number = purposes.numbers[base];
+  const auto purpose = [&] { return Graph::purpose(number == 0 ? base : fmt::format("{}_{}", base, number)); };
+  while (purposes.taken.contains(purpose())) ++number;
+  return purpose();
 }
 
 }  // namespace ops

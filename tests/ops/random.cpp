@@ -3,6 +3,7 @@
 
 #include <shared/philox.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -178,6 +179,23 @@ TEST_CASE("purposes follow names, so that another layer leaves them alone", "[op
   const Value first = random_uniform(graph, {2});
   graph.rename(first, "renamed");
   CHECK(purpose_of(first) != purpose_of(random_uniform(graph, {2})));
+}
+
+TEST_CASE("random operators of one name are numbered in their order, however many there are", "[ops][random]") {
+  constexpr int kMany = 10000;
+  Graph graph;
+  graph.add(
+      std::make_shared<ops::Random>(ops::Distribution::bernoulli, Shape{2}, 0.5F, 2.0F, Graph::purpose("dropout_2")),
+      {graph.random_state()});
+  std::vector<std::uint32_t> purposes;
+  for (int i = 0; i < kMany; ++i) purposes.push_back(purpose_of(random_mask(graph, {2}, 0.5F, 2.0F, "dropout")));
+  CHECK(purposes[0] == Graph::purpose("dropout"));
+  CHECK(purposes[1] == Graph::purpose("dropout_1"));
+  CHECK(purposes[2] == Graph::purpose("dropout_3"));  // dropout_2 is taken
+  std::ranges::sort(purposes);
+  CHECK(std::ranges::adjacent_find(purposes) == purposes.end());
+  Graph other;
+  CHECK(purpose_of(random_mask(other, {2}, 0.5F, 2.0F, "dropout")) == Graph::purpose("dropout"));
 }
 
 TEST_CASE("dropout keeps its rate, scales what it keeps, and its gradient has the same mask", "[ops][random]") {
