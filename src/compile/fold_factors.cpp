@@ -1,15 +1,13 @@
-// Factors by channel behind a convolution, as a normalisation in evaluation has them, become part of its weights. A
-// formula of the results of convolutions is taken apart into sums in which each result has a factor; what is added by
-// channel becomes one operand. With and without the factors a convolution rounds to the size of its result before the
-// mean is subtracted, so that a mean far from 0 costs accuracy either way.
+// Factors by channel behind a convolution, as a normalisation in evaluation has them, become part of its weights. What
+// is added by channel becomes one operand. With and without the factors a convolution rounds to the size of its result
+// before the mean is subtracted, so that a mean far from 0 costs accuracy either way.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
+#include "concord/compile/factors.hpp"
 #include "concord/compile/lowered.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
@@ -20,129 +18,19 @@ namespace {
 
 using F = ScalarFunction;
 
-/// Σ factor·result + Σ others + shift. A factor without a formula is 1. `shift` has one value for each channel.
-struct Sum {
-  std::map<int, std::optional<Scalar>> results;  // by the input that a convolution makes
-  std::vector<Scalar> others;
-  std::optional<Scalar> shift;
-};
-
-/// Takes a formula apart and writes it without the factors.
-class Factors {
- public:
-  /// The inputs of the formula, of which there are `inputs`: those that convolutions make, and those that have a value
-  /// for each channel.
-  Factors(int inputs, std::set<int> results, std::set<int> by_channel)
-      : inputs_(inputs), is_result_(std::move(results)), is_by_channel_(std::move(by_channel)) {}
-
-  /// The formula for convolutions whose weights have the factors; shift k is its input `inputs` + k.
-  [[nodiscard]] Scalar without(const Scalar& formula) {
-    if (!reads_result(formula)) return formula;
-    const Sum sum = sum_of(formula);
-    std::optional<Scalar> whole;
-    const auto add = [&](const Scalar& term) { whole = whole ? *whole + term : term; };
-    for (const auto& [input, factor] : sum.results) {
-      if (!factors_.emplace(input, factor).second && text_of(factors_.at(input)) != text_of(factor)) clash_ = true;
-    }
-    if (!sum.results.empty()) add(scalar::input(sum.results.begin()->first));
-    if (sum.shift) add(scalar::input(inputs_ + place_of(*sum.shift)));
-    for (auto other = sum.results.begin(); other != sum.results.end(); ++other) {
-      if (other != sum.results.begin()) add(scalar::input(other->first));
-    }
-    for (const Scalar& other : sum.others) add(other);
-    return *whole;
-  }
-
-  /// The factor of each result that has one by channel.
-  [[nodiscard]] std::map<int, Scalar> factors() const {
-    std::map<int, Scalar> found;
-    for (const auto& [input, factor] : factors_) {
-      if (factor) found.emplace(input, *factor);
-    }
-    return found;
-  }
-  [[nodiscard]] const std::vector<Scalar>& shifts() const { return shifts_; }
-  /// Whether a result has two different factors, or one that is the same for all channels, so that the formula without
-  /// them means something else or saves nothing.
-  [[nodiscard]] bool is_useless() const {
-    const auto reads_channel = [&](const auto& entry) { return reads(entry.second, is_by_channel_); };
-    return clash_ || factors().empty() || !std::ranges::all_of(factors(), reads_channel);
-  }
-
- private:
-  [[nodiscard]] static bool reads(const Scalar& formula, const std::set<int>& inputs) {
-    const Scalar::Node& node = formula.node();
-    if (node.function == F::input) return inputs.contains(node.index);
-    return std::ranges::any_of(node.arguments, [&](const Scalar& argument) { return reads(argument, inputs); });
-  }
-  [[nodiscard]] bool reads_result(const Scalar& formula) const { return reads(formula, is_result_); }
-  [[nodiscard]] bool is_by_channel(const Scalar& formula) const {
-    const Scalar::Node& node = formula.node();
-    if (node.function == F::input) return is_by_channel_.contains(node.index);
-    if (node.function == F::coordinate) return false;
-    return std::ranges::all_of(node.arguments, [&](const Scalar& argument) { return is_by_channel(argument); });
-  }
-  [[nodiscard]] std::string text_of(const std::optional<Scalar>& factor) const {
-    return factor ? Expression({*factor}, inputs_).str() : "";
-  }
-
-  /// Among the shifts, each of which stands there once.
-  [[nodiscard]] int place_of(const Scalar& shift) {
-    const auto is_it = [&](const Scalar& other) { return text_of(other) == text_of(shift); };
-    const auto found = std::ranges::find_if(shifts_, is_it);
-    if (found != shifts_.end()) return static_cast<int>(found - shifts_.begin());
-    shifts_.push_back(shift);
-    return static_cast<int>(shifts_.size()) - 1;
-  }
-
-  [[nodiscard]] Sum sum_of(const Scalar& formula) {
-    if (is_by_channel(formula)) return {.results = {}, .others = {}, .shift = formula};
-    if (!reads_result(formula)) return {.results = {}, .others = {formula}, .shift = {}};
-    const Scalar::Node& node = formula.node();
-    const std::vector<Scalar>& of = node.arguments;
-    switch (node.function) {
-      case F::input: return {.results = {{node.index, {}}}, .others = {}, .shift = {}};
-      case F::negate: return times(sum_of(of[0]), -1.0F);
-      case F::add: return plus(sum_of(of[0]), sum_of(of[1]));
-      case F::subtract: return plus(sum_of(of[0]), times(sum_of(of[1]), -1.0F));
-      case F::multiply:
-        if (is_by_channel(of[1])) return times(sum_of(of[0]), of[1]);
-        if (is_by_channel(of[0])) return times(sum_of(of[1]), of[0]);
-        break;
-      default: break;
-    }
-    std::vector<Scalar> arguments;
-    for (const Scalar& argument : of) arguments.push_back(without(argument));
-    return {.results = {}, .others = {scalar::apply(node.function, std::move(arguments))}, .shift = {}};
-  }
-
-  [[nodiscard]] static Sum times(Sum sum, const Scalar& number) {
-    for (auto& [input, factor] : sum.results) factor = factor ? *factor * number : number;
-    for (Scalar& other : sum.others) other = other * number;
-    if (sum.shift) sum.shift = *sum.shift * number;
-    return sum;
-  }
-  [[nodiscard]] Sum plus(Sum a, const Sum& b) {
-    for (const auto& [input, factor] : b.results) clash_ |= !a.results.emplace(input, factor).second;
-    a.others.insert(a.others.end(), b.others.begin(), b.others.end());
-    if (b.shift) a.shift = a.shift ? *a.shift + *b.shift : *b.shift;
-    return a;
-  }
-
-  int inputs_;
-  std::set<int> is_result_, is_by_channel_;
-  std::map<int, std::optional<Scalar>> factors_;  // by result
-  std::vector<Scalar> shifts_;
-  bool clash_ = false;
-};
-
-/// "add+maximum": the functions of the formula.
+/// "add+relu": the functions of the formula.
 std::string label_of(const Expression& expression) {
+  const auto is_zero = [&](std::int32_t argument) {
+    const Expression::Instruction& leaf = expression.code()[static_cast<std::size_t>(argument)];
+    return leaf.function == F::constant && leaf.value == 0;
+  };
   std::string label;
   for (const Expression::Instruction& instruction : expression.code()) {
-    if (instruction.arguments[0] < 0) continue;
+    const auto [a, b, c] = instruction.arguments;
+    if (a < 0) continue;
+    const bool is_relu = instruction.function == F::maximum && (is_zero(a) || is_zero(b));
     label += label.empty() ? "" : "+";
-    label += info_of(instruction.function).name;
+    label += is_relu ? "relu" : info_of(instruction.function).name;
   }
   return label;
 }

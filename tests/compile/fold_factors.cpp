@@ -1,5 +1,7 @@
 // Factors by channel behind convolutions: when they go into the weights, what is left behind the convolution, and that
 // the weights are made once.
+#include <algorithm>
+
 #include "compile/fuse_test.hpp"
 #include "concord/compile/plan.hpp"
 #include "concord/ops/conv.hpp"
@@ -50,7 +52,7 @@ TEST_CASE("a convolution takes the factors of the normalisation behind it into i
   const Value x = graph.input("x", kImage);
   const Value y = named(relu(normalised(graph, convolution(graph, x, "w"), "a")), "y");
   const Lowered program = folded(graph, {y});
-  CHECK(operators_of(program) == Names{"fold", "reshape", "fold", "conv2d", "add+maximum"});
+  CHECK(operators_of(program) == Names{"fold", "reshape", "fold", "conv2d", "add+relu"});
   CHECK(program.nodes[2].is_folded);
   CHECK(program.value(program.nodes[2].outputs[0]).spec == kWeights);
   CHECK(program.nodes[3].inputs[1] == program.nodes[2].outputs[0]);
@@ -66,7 +68,7 @@ TEST_CASE("the sum of two normalised convolutions has one addition by channel", 
   const Value y = named(relu(both - residual), "y");
   const Lowered program = folded(graph, {y});
   CHECK(operators_of(program) ==
-        Names{"fold", "reshape", "fold", "conv2d", "reshape", "fold", "conv2d", "add+add+multiply+add+maximum"});
+        Names{"fold", "reshape", "fold", "conv2d", "reshape", "fold", "conv2d", "add+add+multiply+add+relu"});
   CHECK(program.nodes.back().inputs.size() == 4);  // two images, the residual, one shift
   check_same(graph, y, program);
 }
@@ -79,6 +81,29 @@ TEST_CASE("a result with one factor may be read more than once by its formula", 
   const Lowered program = folded(graph, {y});
   CHECK(program.nodes.back().inputs.size() == 2);  // the result and one shift
   CHECK(operators_of(program)[3] == "conv2d");
+  check_same(graph, y, program);
+}
+
+TEST_CASE("a formula that reads each of its parts twice is folded part by part", "[compile]") {
+  // As a tree, these formulas have more parts than can be counted.
+  Graph graph;
+  Value y = normalised(graph, convolution(graph, graph.input("x", kImage), "w"), "a");
+  std::ptrdiff_t folds = 0;
+  SECTION("products") {
+    y = sigmoid(y);
+    for (int i = 0; i < 40; ++i) y = y * y;
+    folds = 2;
+  }
+  SECTION("sums of other terms") {
+    y = sigmoid(y);
+    for (int i = 0; i < 40; ++i) y = y + y;
+  }
+  SECTION("quotients") {
+    for (int i = 0; i < 12; ++i) y = y - y * y / (y * y + 1.0F);
+    folds = 2;
+  }
+  const Lowered program = folded(graph, {named(y, "y")});
+  CHECK(std::ranges::count(operators_of(program), "fold") == folds);
   check_same(graph, y, program);
 }
 
