@@ -131,7 +131,10 @@ Value CrossEntropy::operator()(Value logits, Value target) const {
   const Value wanted = rows.is_index() ? reshape(known, Shape{known.shape()[0], 1}) : known;
   const Scalar hard = rows.is_index() ? scalar::equal(scalar::coordinate(0), scalar::input(1)) : scalar::input(1);
   const Scalar share = (1.0F - label_smoothing) * hard + spread, factor = scalar::input(2);
-  const Scalar term = scalar::select(scalar::equal(share * factor, 0.0F), 0.0F,  // of -inf, too
+  // A class with a share of 0 adds nothing, even where its logarithm is -inf; elsewhere the loss is a line in the
+  // probability, with a gradient at 0, too.
+  const Scalar is_zero = scalar::equal(share * factor, 0.0F), is_finite = scalar::is_finite(scalar::input(0));
+  const Scalar term = scalar::select(rows.is_index() ? is_zero : scalar::select(is_finite, 0.0F, is_zero), 0.0F,
                                      -(share * scalar::input(0) * factor));
   Value losses = sum(pointwise("cross_entropy", {log_softmax(rows.scores), wanted, weight}, term), {1});
   if (!rows.is_index()) return finished(rows, losses, {}, {}, reduction);

@@ -22,13 +22,16 @@ const Scalar& target_of() {
   static const Scalar target = scalar::input(1);
   return target;
 }
-Scalar distance() { return scalar::abs(prediction_of() - target_of()); }
+Scalar difference() { return prediction_of() - target_of(); }
+/// d²/2 of the difference d: not of its absolute value, whose slope at 0 is 0, so that the second derivative there
+/// is 1.
+Scalar half_square() { return 0.5F * difference() * difference(); }
+Scalar distance() { return scalar::abs(difference()); }
 
 }  // namespace
 
 Value Mse::operator()(Value prediction, Value target) const {
-  const Scalar difference = prediction_of() - target_of();
-  return elementwise("mse", prediction, target, difference * difference, reduction);
+  return elementwise("mse", prediction, target, difference() * difference(), reduction);
 }
 
 Value L1::operator()(Value prediction, Value target) const {
@@ -38,14 +41,14 @@ Value L1::operator()(Value prediction, Value target) const {
 Value Huber::operator()(Value prediction, Value target) const {
   CONCORD_CHECK(delta > 0, ArgumentError, "huber: delta must be positive, got {}", delta);
   const Scalar d = distance();
-  const Scalar formula = scalar::select(scalar::less_equal(d, delta), 0.5F * d * d, delta * (d - 0.5F * delta));
+  const Scalar formula = scalar::select(scalar::less_equal(d, delta), half_square(), delta * (d - 0.5F * delta));
   return elementwise("huber", prediction, target, formula, reduction);
 }
 
 Value SmoothL1::operator()(Value prediction, Value target) const {
   CONCORD_CHECK(beta > 0, ArgumentError, "smooth_l1: beta must be positive, got {}", beta);
   const Scalar d = distance();
-  const Scalar formula = scalar::select(scalar::less(d, beta), 0.5F * d * d / beta, d - 0.5F * beta);
+  const Scalar formula = scalar::select(scalar::less(d, beta), half_square() / beta, d - 0.5F * beta);
   return elementwise("smooth_l1", prediction, target, formula, reduction);
 }
 

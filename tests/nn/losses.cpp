@@ -148,6 +148,36 @@ TEST_CASE("classes that a mask leaves out count nothing in a weighted loss", "[n
   }
 }
 
+TEST_CASE("a probability of 0 has a gradient in a weighted loss", "[nn]") {
+  const Array logits({1, 3}, {1, -INFINITY, 2}), probabilities({1, 3}, {0, 0, 1});
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const std::vector<Tensor> found = run(device, {{logits}, {probabilities}}, [](const std::vector<Value>& x) {
+      const Value loss = loss::CrossEntropy{.weights = {1, 2, 3}, .reduction = Reduction::sum}(x[0], x[1]);
+      return std::vector{loss, gradient(loss, {x[1]}).front()};
+    });
+    const double first = std::log1p(std::exp(1.0)), last = std::log1p(std::exp(-1.0));  // -log of the softmax
+    CHECK(found[0].values<float>()[0] == Approx(3 * last).epsilon(1e-5));
+    CHECK(found[1].values<float>()[0] == Approx(first).epsilon(1e-5));
+    CHECK(found[1].values<float>()[1] == 0);  // a class that cannot be
+    CHECK(found[1].values<float>()[2] == Approx(3 * last).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("losses that are squares near 0 have their curvature at 0, too", "[nn]") {
+  const Array prediction({4}, {1, 1.25, 0.875, 3}), target({4}, {1, 1, 1, 1});
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const std::vector<Tensor> found = run(device, {{prediction}, {target}}, [](const std::vector<Value>& x) {
+      const auto curvature = [&](Value loss) { return gradient(sum(gradient(loss, {x[0]}).front()), {x[0]}).front(); };
+      return std::vector{curvature(loss::Huber{.reduction = Reduction::sum}(x[0], x[1])),
+                         curvature(loss::SmoothL1{.beta = 0.5F, .reduction = Reduction::sum}(x[0], x[1]))};
+    });
+    CHECK(difference(found[0], Tensor::of<float>({4}, {1, 1, 1, 0})) == "");
+    CHECK(difference(found[1], Tensor::of<float>({4}, {2, 2, 2, 0})) == "");
+  }
+}
+
 TEST_CASE("classes out of range give NaN in every loss of classes", "[nn]") {
   const std::vector<float> weights{1, 2, 3};
   for (const DevicePtr& device : devices()) {
