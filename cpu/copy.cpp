@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bf16_simd.hpp"
 #include "concord/core/check.hpp"
 #include "concord/ops/all_reduce.hpp"
 #include "kernels.hpp"
 #include "strided.hpp"
+#include "tile.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -80,27 +80,11 @@ StridedView view_of(const Shape& shape, std::vector<std::int64_t> from, std::vec
 }
 
 void fill_all(std::byte* dst, const TensorSpec& spec, float value, int threads) {
-  const std::int64_t elements = spec.shape.elements();
-  parallel_parts(
-      elements, threads, elements >= kParallelElements, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-        switch (spec.dtype) {
-          case DType::f32:
-            std::fill(reinterpret_cast<float*>(dst) + begin, reinterpret_cast<float*>(dst) + end, value);
-            return;
-          case DType::i32:
-            std::fill(reinterpret_cast<std::int32_t*>(dst) + begin, reinterpret_cast<std::int32_t*>(dst) + end,
-                      static_cast<std::int32_t>(value));
-            return;
-          case DType::u8:
-            std::fill(reinterpret_cast<std::uint8_t*>(dst) + begin, reinterpret_cast<std::uint8_t*>(dst) + end,
-                      static_cast<std::uint8_t>(value));
-            return;
-          case DType::bf16:
-            std::fill(reinterpret_cast<Bf16*>(dst) + begin, reinterpret_cast<Bf16*>(dst) + end, Bf16{bf16_bits(value)});
-            return;
-          default: return;
-        }
-      });
+  const std::int64_t elements = spec.shape.elements(), width = static_cast<std::int64_t>(size_of(spec.dtype));
+  parallel_parts(elements, threads, elements >= kParallelElements,
+                 [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+                   tile_store({.data = &value, .scalar = true}, spec.dtype, dst + begin * width, end - begin);
+                 });
 }
 
 PreparedKernel prepare_transpose(Backend&, const ops::Transpose& op, const KernelRequest& request) {

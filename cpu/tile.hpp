@@ -32,7 +32,8 @@ void tile_apply(ScalarFunction function, const TileOperand* arguments, float* ds
 /// dst[i] = float(src[i·stride]); the stride in elements. Of f32, bf16, i32 and u8.
 void tile_load(DType type, const std::byte* src, std::int64_t stride, float* dst, std::int64_t n);
 
-/// dst[i] = src[i] as `type`: rounded to the nearest for bf16, toward zero and limited to its range for integers.
+/// dst[i] = src[i] as `type`: rounded to the nearest for bf16, toward zero and limited to its range for integers,
+/// whose least number NaN becomes.
 void tile_store(const TileOperand& src, DType type, std::byte* dst, std::int64_t n);
 
 }  // namespace concord::cpu

@@ -13,7 +13,7 @@ namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// Has one output for each result of the expression, of type outputs[k]. The output shape is the broadcast of the
-/// inputs and `at_least`. Inputs of every type are read as float. Integer outputs are rounded toward zero.
+/// inputs and `at_least`. Inputs of every type are read as float. Integer outputs are as `cast` makes them.
 /// `slope`: the derivative of a function of one input in terms of its result, input 0, for functions whose formula has
 /// no such derivative. The gradient does not need the function's input then.
 /// `surrogate`: a formula with the values of the first result, whose derivative is taken instead of that of the
@@ -73,7 +73,8 @@ std::vector<Value> pointwise(std::string label, std::vector<Value> inputs, std::
 Value full(Graph& graph, Shape shape, float value);
 /// 0, 1, … n-1 as i32 [n].
 Value iota(Graph& graph, std::int64_t n);
-/// To an integer type it rounds toward 0.
+/// To an integer type it rounds toward 0 and limits the result to the range of the type. NaN becomes the least number
+/// of the type on every device: for i32 it is -2147483648, an index that lies outside every table.
 Value cast(Value x, DType type);
 
 // Integers (i32, u8): +, −, ×, minimum, maximum, where, abs and square give i32, as in PyTorch (except u8, which wraps

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
+#include "concord/ops/copy.hpp"
 #include "concord/ops/elementary.hpp"
+#include "concord/ops/gather.hpp"
 #include "ops/op_test.hpp"
 
 namespace concord::test {
@@ -169,6 +172,22 @@ TEST_CASE("whole-number operands are read as float, whole-number results rounded
              },
          .scale = Scale::exact,
          .gradient = false});
+}
+
+TEST_CASE("whole numbers of numbers that have none are the same on all devices", "[ops][pointwise]") {
+  constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+  const Array numbers({10}, {kNan, kInf, -kInf, 3e9, -3e9, 300, -1, 255.75, -0.5, 7}), table({2, 1}, {5, 6});
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const std::vector<Tensor> found = run(device, {{numbers}, {table}}, [](const std::vector<Value>& x) {
+      const Value index = cast(x[0], DType::i32);
+      return std::vector{index, cast(x[0], DType::u8), gather(x[1], slice(index, 0, 0, 1))};
+    });
+    CHECK(difference(found[0], Tensor::of<std::int32_t>({10}, {-2147483647 - 1, 2147483647, -2147483647 - 1, 2147483647,
+                                                               -2147483647 - 1, 300, -1, 255, 0, 7})) == "");
+    CHECK(difference(found[1], Tensor::of<std::uint8_t>({10}, {0, 255, 0, 255, 0, 255, 0, 255, 0, 7})) == "");
+    CHECK(std::isnan(found[2].values<float>()[0]));  // NaN is no index
+  }
 }
 
 TEST_CASE("constants, coordinates and widened outputs", "[ops][pointwise]") {

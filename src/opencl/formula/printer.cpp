@@ -76,8 +76,10 @@ std::string cl_load(DType type, const std::string& pointer, const std::string& i
 std::string cl_store(DType type, const std::string& pointer, const std::string& index, const std::string& value) {
   switch (type) {
     case DType::f16: return fmt::format("vstore_half({}, {}, {});", value, index, pointer);
-    case DType::i32: return fmt::format("{}[{}] = convert_int_sat({});", pointer, index, value);
-    case DType::u8: return fmt::format("{}[{}] = convert_uchar_sat({});", pointer, index, value);
+    // What the conversions make of NaN is left to the device.
+    case DType::i32:
+      return fmt::format("{0}[{1}] = {2} == {2} ? convert_int_sat({2}) : INT_MIN;", pointer, index, value);
+    case DType::u8: return fmt::format("{0}[{1}] = {2} == {2} ? convert_uchar_sat({2}) : 0;", pointer, index, value);
     default: return fmt::format("{}[{}] = {};", pointer, index, value);
   }
 }

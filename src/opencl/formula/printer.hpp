@@ -23,7 +23,8 @@ namespace concord::opencl {
 [[nodiscard]] std::string cl_type(DType type);
 /// A float expression that reads element `index` of the operand `pointer` of this type.
 [[nodiscard]] std::string cl_load(DType type, const std::string& pointer, const std::string& index);
-/// A statement that writes the float expression `value` to an element; integer types round toward zero.
+/// A statement that writes the float `value`, a name, to an element. Integer types round toward zero, are limited to
+/// their range, and store NaN as their least number.
 [[nodiscard]] std::string cl_store(DType type, const std::string& pointer, const std::string& index,
                                    const std::string& value);
 
