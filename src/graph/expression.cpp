@@ -27,14 +27,30 @@ Scalar leaf(ScalarFunction function, int index) {
   return Scalar(std::make_shared<const Scalar::Node>(Scalar::Node{function, {}, 0, index}));
 }
 
-// Algebraic identities that hold for every finite argument; they keep derivatives small. Null when none applies.
+/// Whether a formula is neither infinite nor NaN, whatever its inputs are.
+bool is_always_finite(const Scalar& a) {
+  switch (a.node().function) {
+    case F::constant: return std::isfinite(a.node().value);
+    case F::coordinate:
+    case F::less:
+    case F::less_equal:
+    case F::equal:
+    case F::is_finite: return true;
+    default: return false;
+  }
+}
+
+// Identities that hold for every argument; they keep formulas small. Null when none applies. 0·x is not always 0: where
+// it is one of the terms of a derivative, `chain` leaves it out.
 const Scalar* identity(ScalarFunction function, const std::vector<Scalar>& a) {
   static const Scalar kZero = 0.0F;
   switch (function) {
     case F::add: return is_number(a[0], 0) ? &a[1] : is_number(a[1], 0) ? &a[0] : nullptr;
     case F::subtract: return is_number(a[1], 0) ? &a[0] : nullptr;
     case F::multiply:
-      if (is_number(a[0], 0) || is_number(a[1], 0)) return &kZero;
+      for (const std::size_t k : {0, 1}) {
+        if (is_number(a[k], 0) && is_always_finite(a[1 - k])) return &kZero;
+      }
       return is_number(a[0], 1) ? &a[1] : is_number(a[1], 1) ? &a[0] : nullptr;
     case F::divide: return is_number(a[1], 1) ? &a[0] : nullptr;
     case F::select:
@@ -203,6 +219,7 @@ Scalar operator-(const Scalar& a) { return scalar::apply(F::negate, {a}); }
 namespace scalar {
 
 Scalar chain(const Scalar& slope, const Scalar& diff) {
+  if (is_number(slope, 0) || is_number(diff, 0)) return 0.0F;
   if (is_number(slope, 1)) return diff;
   if (is_number(diff, 1)) return slope;
   for (const auto& [chosen, other] : {std::pair{slope, diff}, std::pair{diff, slope}}) {

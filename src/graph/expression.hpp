@@ -86,7 +86,8 @@ CONCORD_BINARY_FUNCTIONS(CONCORD_DECLARE)
 [[nodiscard]] Scalar operator/(const Scalar& a, const Scalar& b);
 [[nodiscard]] Scalar operator-(const Scalar& a);
 
-/// ∂formula/∂input(index), simplified. At a kink (relu at 0, abs at 0, max at a tie) it has PyTorch's value.
+/// ∂formula/∂input(index), simplified: what has a slope of 0 is left out, even where it may be infinite or NaN. At a
+/// kink (relu at 0, abs at 0, max at a tie) it has PyTorch's value.
 [[nodiscard]] Scalar derivative(const Scalar& formula, int index);
 
 /// Returns `formula` with each subexpression equal to `part` replaced by `by`. A gradient can so use the output of its
@@ -97,7 +98,8 @@ CONCORD_BINARY_FUNCTIONS(CONCORD_DECLARE)
 [[nodiscard]] Scalar substitute(const Scalar& formula, std::span<const Scalar> replacements);
 
 /// One or more formulas over the same inputs, as straight-line code: common subexpressions appear once, constants are
-/// folded, and arguments come before their users. Backends print or run this code.
+/// folded, and arguments come before their users. What is left out changes no value: x·0 stays, which is NaN where x is
+/// infinite or NaN. Backends print or run this code.
 class Expression {
  public:
   struct Instruction {

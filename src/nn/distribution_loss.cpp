@@ -35,7 +35,7 @@ Value KlDivergence::operator()(Value log_probabilities, Value target) const {
   // A target of probability 0 adds nothing, even where its logarithm is −∞.
   const Scalar probability = scalar::exp(second());
   const Scalar formula = log_target ? select(probability, probability * (second() - first()), 0.0F)
-                                    : select(positive, second() * (log(safe) - first()), 0.0F * first());
+                                    : select(positive, second() * (log(safe) - first()), 0.0F);
   const Value terms = pointwise("kl_divergence", {log_probabilities, target}, formula);
   if (reduction != Reduction::mean || !per_sample) return reduced(terms, reduction);
   CONCORD_CHECK(terms.shape().rank() >= 1, ShapeError, "kl_divergence: a mean over samples needs an axis of samples");

@@ -23,7 +23,23 @@ TEST_CASE("a formula is evaluated as written", "[graph]") {
 TEST_CASE("constants are folded and identities removed", "[graph]") {
   const Scalar x = scalar::input(0);
   CHECK(Expression({(Scalar(2.0F) + 3.0F) * 1.0F * x + 0.0F}, 1).str() == Expression({Scalar(5.0F) * x}, 1).str());
-  CHECK(Expression({x * 0.0F}, 1).code().size() == 1);
+  CHECK(Expression({scalar::less(x, 1.0F) * 0.0F + 0.0F * scalar::coordinate(0)}, 1).code().size() == 1);
+}
+
+TEST_CASE("a product with 0 is 0 where its other factor is finite, and nothing in a derivative", "[graph]") {
+  const Scalar x = scalar::input(0), y = scalar::input(1);
+  const Scalar substituted = substitute(x * y, std::vector{x, Scalar(0.0F)});
+  for (const Scalar& formula :
+       {x * 0.0F, 0.0F * x, substituted, x * 0.0F * 3.0F, merge_constant_steps(2.0F * x * 0.0F)}) {
+    CHECK(at(formula, {7}) == 0);
+    CHECK(std::isnan(at(formula, {INFINITY})));
+    CHECK(std::isnan(at(formula, {NAN})));
+  }
+  CHECK(std::isnan(at(Scalar(0.0F) * INFINITY, {})));
+  const auto length = [](const Scalar& formula) { return Expression({formula}, 2).code().size(); };
+  CHECK(length(derivative(x * 0.0F, 0)) == 1);
+  CHECK(length(derivative(scalar::exp(x) * 0.0F + y * 3.0F, 0)) == 1);
+  CHECK(length(derivative(scalar::power(x, 0.0F) * y, 0)) == 1);
 }
 
 TEST_CASE("steps with numbers that follow each other are one, where rounding alone tells them apart", "[graph]") {

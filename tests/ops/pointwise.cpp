@@ -190,6 +190,27 @@ TEST_CASE("whole numbers of numbers that have none are the same on all devices",
   }
 }
 
+TEST_CASE("a product with 0 is NaN where its other factor is not finite, fused or not", "[ops][pointwise]") {
+  const Array numbers({3}, {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(), 2});
+  for (const DevicePtr& device : devices()) {
+    for (const bool fuse : {true, false}) {
+      INFO("device " << device->info().id << (fuse ? ", fused" : ""));
+      const auto build = [](const std::vector<Value>& x) {
+        const Value by_tensor = x[0] * full(x[0].graph(), {3}, 0.0F);
+        return std::vector{x[0] * 0.0F, by_tensor + 1.0F, gradient(sum(x[0] * 0.0F), x).front()};
+      };
+      const std::vector<Tensor> found = run(device, {{numbers}}, build, {.fuse = fuse});
+      for (const std::size_t i : {0, 1}) {
+        CHECK(std::isnan(found[0].values<float>()[i]));
+        CHECK(std::isnan(found[1].values<float>()[i]));
+      }
+      CHECK(found[0].values<float>()[2] == 0);
+      CHECK(found[1].values<float>()[2] == 1);
+      CHECK(difference(found[2], Tensor::of<float>({3}, {0, 0, 0})) == "");
+    }
+  }
+}
+
 TEST_CASE("constants, coordinates and widened outputs", "[ops][pointwise]") {
   check({.name = "full, iota, coordinates",
          .inputs = {{integers({1, 3}, 1)}},
