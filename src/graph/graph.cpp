@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
@@ -86,7 +87,7 @@ void Graph::require_own(const Value& value, std::string_view what) const {
 }
 
 Value Graph::input(std::string name, TensorSpec spec) {
-  CONCORD_CHECK(!names_.contains(name), ArgumentError, "the graph already has a value named '{}'", name);
+  CONCORD_CHECK(!is_taken(name), ArgumentError, "the graph already has a value named '{}'", name);
   return append({nullptr, nullptr, std::move(name), {}, {std::move(spec)}});
 }
 
@@ -101,18 +102,17 @@ Value Graph::variable(const VariablePtr& variable) {
   if (const auto same = std::ranges::find_if(nodes_, is_it); same != nodes_.end()) {
     return {this, static_cast<std::int32_t>(same - nodes_.begin()), 0};
   }
-  if (found != names_.end()) {
-    Node& node = nodes_[static_cast<std::size_t>(found->second)];
+  if (const Value holder = find(variable->name); holder && holder.name() == variable->name) {
+    Node& node = nodes_[static_cast<std::size_t>(holder.node_id())];
     CONCORD_CHECK(!node.variable, ShapeError,
                   "two variables are named '{}', {} and {}; give the modules that own them different names",
                   variable->name, description_of(node.variable->role), description_of(variable->role));
     CONCORD_CHECK(node.op, ShapeError,
                   "a variable ({}) and an input are both named '{}'; give the module that owns it another name",
                   description_of(variable->role), variable->name);
-    const std::int32_t id = found->second;
-    node.name = unique_name(node.name);
-    names_.erase(found);
-    names_.emplace(node.name, id);
+    const std::string before = std::exchange(node.name, unique_name(node.name, node.outputs.size()));
+    names_.erase(before);
+    names_.emplace(node.name, holder.node_id());
   }
   return append({nullptr, variable, variable->name, {}, {variable->spec}});
 }
@@ -128,6 +128,7 @@ Value Graph::add(std::shared_ptr<const Operator> op, std::vector<Value> inputs) 
     }
     try {
       std::vector<TensorSpec> outputs = op->infer(specs);
+      if (outputs.size() > 1) name = unique_name(std::move(name), outputs.size());
       return append({std::move(op), nullptr, std::move(name), std::move(inputs), std::move(outputs)});
     } catch (const ShapeError& error) {
       throw ShapeError(fmt::format("in {}: {}", name, error.what()));
@@ -171,7 +172,7 @@ void Graph::rename(Value value, std::string name) {
   Node& node = nodes_[static_cast<std::size_t>(value.node_id())];
   CONCORD_CHECK(!node.variable, ArgumentError, "the variable '{}' keeps its name", node.name);
   names_.erase(node.name);
-  node.name = unique_name(std::move(name));
+  node.name = unique_name(std::move(name), node.outputs.size());
   names_.emplace(node.name, value.node_id());
 }
 
@@ -242,13 +243,21 @@ std::string Graph::module_path() const {
   return path;
 }
 
-std::string Graph::unique_name(std::string name) {
-  if (!names_.contains(name)) return name;
+bool Graph::is_taken(const std::string& name, std::size_t outputs) {
+  if (const Value holder = find(name); holder && holder.name() == name) return true;
+  for (std::size_t k = 1; k < outputs; ++k) {
+    if (names_.contains(fmt::format("{}:{}", name, k))) return true;
+  }
+  return false;
+}
+
+std::string Graph::unique_name(std::string name, std::size_t outputs) {
+  if (!is_taken(name, outputs)) return name;
   int& next = next_suffix_[name];
   std::string candidate;
   do {
     candidate = fmt::format("{}_{}", name, ++next);
-  } while (names_.contains(candidate));
+  } while (is_taken(candidate, outputs));
   return candidate;
 }
 

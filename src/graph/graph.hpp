@@ -154,7 +154,7 @@ class Graph {
   /// Adds an input: the user writes its value before each run. Throws ArgumentError if the name is taken.
   Value input(std::string name, TensorSpec spec);
   /// Returns the node of a variable, the same node at each call. Throws ShapeError if another variable or an input has
-  /// its name. If an operator's node has its name, that node is renamed.
+  /// its name. If an operator's node has its name, or has it for a further output, that node is renamed.
   Value variable(const VariablePtr& variable);
   /// Adds a node. The shape rule of the operator checks types and shapes; its ShapeError names the node.
   Value add(std::shared_ptr<const Operator> op, std::vector<Value> inputs);
@@ -225,7 +225,9 @@ class Graph {
   friend class Value;
   friend class PassScope;
   [[noreturn]] void refuse(std::int32_t id) const;
-  std::string unique_name(std::string name);
+  /// Whether a node with so many outputs cannot have this name: a value has it, or that of one of its further outputs.
+  [[nodiscard]] bool is_taken(const std::string& name, std::size_t outputs = 1);
+  std::string unique_name(std::string name, std::size_t outputs = 1);
   Value append(Node node);
   void add_assignment(const Assignment& added);
 

@@ -5,6 +5,7 @@
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/reduce.hpp"
+#include "concord/ops/top_k.hpp"
 #include "concord_test.hpp"
 
 namespace concord {
@@ -40,6 +41,29 @@ TEST_CASE("a variable has one node, and its name belongs to it alone", "[graph]"
   const VariablePtr w = weight("w", {3});
   CHECK(graph.variable(w) == graph.variable(w));
   CHECK_THROWS_AS(graph.variable(weight("w", {3})), ShapeError);
+}
+
+TEST_CASE("the name of a further output belongs to it alone", "[graph]") {
+  Graph graph;
+  const TensorSpec row{DType::f32, {1, 4}};
+  const Value x = graph.input("x", row), given = graph.input("top_k_1:1", row);
+  const TopKResult first = top_k(x, 2, 1), second = top_k(x, 2, 1);
+  CHECK(first.indices.name() == "top_k:1");
+  CHECK(second.indices.name() == "top_k_1_1:1");  // not top_k_1:1
+  CHECK_THROWS_AS(graph.input("top_k:1", row), ArgumentError);
+  CHECK(graph.input("top_k:0", row).name() == "top_k:0");  // the first output is top_k
+  const Value labelled = pointwise("top_k:1", {x}, scalar::input(0) + 1.0F);
+  CHECK(labelled.name() == "top_k:1_1");
+  graph.rename(labelled, "top_k_1_1:1");
+  CHECK(labelled.name() == "top_k_1_1:1_1");
+  graph.rename(second.values, "y");
+  CHECK(second.indices.name() == "y:1");
+  const Value w = graph.variable(weight("y:1", {3}));
+  CHECK(w.name() == "y:1");
+  CHECK(second.indices.name() == "y_1:1");
+  for (const Value& value : {given, first.values, first.indices, second.values, second.indices, labelled, w}) {
+    CHECK(graph.find(value.name()) == value);
+  }
 }
 
 TEST_CASE("an assignment needs a variable and its spec", "[graph]") {
