@@ -3,6 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "concord/core/check.hpp"
 #include "concord/ops/copy.hpp"
@@ -33,11 +38,14 @@ Value as_number(Value value) {
   return value.shape().rank() == 0 ? value : reshape(value, Shape{});
 }
 
+/// The pairs of values that were compared so far. They are the same as long as none is found that is not.
+using Compared = std::set<std::pair<Value, Value>>;
+
 /// Whether two values are computed by equal operators of the same inputs and variables.
-bool is_same(Value a, Value b) {
+bool is_same(Value a, Value b, Compared& compared) {
   a = origin(a);
   b = origin(b);
-  if (a == b) return true;
+  if (a == b || !compared.emplace(a, b).second) return true;
   const Node &x = a.node(), &y = b.node();
   if (!x.op || !y.op || a.output() != b.output() || a.spec() != b.spec() || x.inputs.size() != y.inputs.size() ||
       x.op->name() != y.op->name() || x.op->attributes() != y.op->attributes()) {
@@ -45,7 +53,7 @@ bool is_same(Value a, Value b) {
            x.variable->spec == y.variable->spec &&
            std::ranges::equal(x.variable->value.bytes(), y.variable->value.bytes());
   }
-  return std::ranges::equal(x.inputs, y.inputs, is_same);
+  return std::ranges::equal(x.inputs, y.inputs, [&](Value of_a, Value of_b) { return is_same(of_a, of_b, compared); });
 }
 
 /// A formula as multiples of its inputs and a number, where it is one.
@@ -61,7 +69,7 @@ std::optional<Linear> linear_of(const ops::Pointwise& op) {
     constexpr std::array kArithmetic{F::input, F::constant, F::add, F::subtract, F::multiply, F::divide, F::negate};
     return std::ranges::find(kArithmetic, instruction.function) != kArithmetic.end();
   });
-  if (expression.results().size() != 1 || !is_arithmetic) return std::nullopt;
+  if (expression.inputs() == 0 || expression.results().size() != 1 || !is_arithmetic) return std::nullopt;
   Linear linear;
   const auto inputs = static_cast<std::size_t>(expression.inputs());
   for (std::size_t i = 0; i < inputs; ++i) {
@@ -74,42 +82,82 @@ std::optional<Linear> linear_of(const ops::Pointwise& op) {
   return linear;
 }
 
-/// Adds factor·value to the parts.
-void collect(Value value, float factor, std::vector<LossTerm>& parts) {
-  const Value at = origin(value);
-  const auto add = [&](LossTerm::Kind kind, Value sum, Value weight) {
-    if (factor != 1) sum = sum * factor;
-    const auto alike = std::ranges::find_if(parts, [&](const LossTerm& part) {
-      return part.kind == kind && (kind != LossTerm::Kind::weighted || is_same(part.weight, weight));
-    });
-    if (alike == parts.end()) {
-      parts.push_back({kind, as_number(sum), weight ? as_number(weight) : Value{}});
-    } else {
-      alike->sum = alike->sum + as_number(sum);
-    }
-  };
-  if (is_marked(at, kWeightedMean)) return add(LossTerm::Kind::weighted, at.node().inputs[0], at.node().inputs[1]);
-  if (is_marked(at, kTotal)) return add(LossTerm::Kind::total, at.node().inputs[0], {});
-  const ops::Pointwise* op = pointwise_of(at);
-  const std::optional<Linear> linear = op != nullptr ? linear_of(*op) : std::nullopt;
-  if (!linear || linear->factors.empty()) return add(LossTerm::Kind::mean, value, {});
-  for (std::size_t i = 0; i < linear->factors.size(); ++i) {
-    collect(at.node().inputs[i], factor * linear->factors[i], parts);
-  }
-  if (linear->rest != 0) {
-    factor *= linear->rest;
-    add(LossTerm::Kind::mean, full(value.graph(), Shape{}, 1), {});
+/// Adds factor·sum to the terms.
+void add(std::vector<LossTerm>& terms, float factor, LossTerm::Kind kind, Value sum, Value weight = {}) {
+  if (factor != 1) sum = sum * factor;
+  const auto alike = std::ranges::find_if(terms, [&](const LossTerm& term) {
+    Compared compared;
+    return term.kind == kind && (kind != LossTerm::Kind::weighted || is_same(term.weight, weight, compared));
+  });
+  if (alike == terms.end()) {
+    terms.push_back({kind, as_number(sum), weight ? as_number(weight) : Value{}});
+  } else {
+    alike->sum = alike->sum + as_number(sum);
   }
 }
 
-/// Whether `collect` would find a mark. A loss without marks adds nothing to the graph.
-bool has_marks(Value value) {
-  const Value at = origin(value);
-  if (is_marked(at, kWeightedMean) || is_marked(at, kTotal)) return true;
-  const ops::Pointwise* op = pointwise_of(at);
-  return op != nullptr && at.shape().elements() == 1 && linear_of(*op) &&
-         std::ranges::any_of(at.node().inputs, has_marks);
-}
+/// A loss as a weighted sum of values. What several formulas read is one part, whose factors are added.
+class WeightedSum {
+ public:
+  explicit WeightedSum(Value loss) {
+    visit(loss);
+    parts_.at(origin(loss)).factor = 1;
+    // The inputs of a value come before it in the graph, and so in the map.
+    for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
+      const auto& [value, linear, factor] = part->second;
+      if (!linear) continue;
+      const std::vector<Value>& inputs = part->first.node().inputs;
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        parts_.at(origin(inputs[i])).factor += factor * linear->factors[i];
+      }
+    }
+  }
+
+  [[nodiscard]] bool has_marks() const { return has_marks_; }
+  [[nodiscard]] std::vector<LossTerm> terms() const {
+    using Kind = LossTerm::Kind;
+    std::vector<LossTerm> terms;
+    for (const Value at : order_) {
+      const auto& [value, linear, factor] = parts_.at(at);
+      const std::vector<Value>& inputs = at.node().inputs;
+      if (is_marked(at, kWeightedMean)) {
+        add(terms, factor, Kind::weighted, inputs[0], inputs[1]);
+      } else if (is_marked(at, kTotal)) {
+        add(terms, factor, Kind::total, inputs[0]);
+      } else if (!linear) {
+        add(terms, factor, Kind::mean, value);
+      } else if (linear->rest != 0) {
+        add(terms, factor * linear->rest, Kind::mean, full(at.graph(), Shape{}, 1));
+      }
+    }
+    return terms;
+  }
+
+ private:
+  struct Part {
+    Value value;
+    std::optional<Linear> linear;  // nothing for a part that is not taken apart
+    float factor = 0;
+  };
+
+  void visit(Value value) {
+    const Value at = origin(value);
+    const auto [part, is_new] = parts_.try_emplace(at, Part{value, {}});
+    if (!is_new) return;
+    const bool is_mark = is_marked(at, kWeightedMean) || is_marked(at, kTotal);
+    const ops::Pointwise* op = pointwise_of(at);
+    has_marks_ |= is_mark;
+    if (op != nullptr && !is_mark) part->second.linear = linear_of(*op);
+    if (part->second.linear) {
+      for (const Value input : at.node().inputs) visit(input);
+    }
+    order_.push_back(at);
+  }
+
+  std::map<Value, Part> parts_;  // by the value behind reshapes
+  std::vector<Value> order_;     // in which the formulas read them
+  bool has_marks_ = false;
+};
 
 void expect_number(const char* what, Value value) {
   CONCORD_CHECK(value && value.shape().elements() == 1 && value.dtype() == DType::f32, ShapeError,
@@ -145,10 +193,10 @@ Value LossTerm::value() const {
 }
 
 std::vector<LossTerm> terms_of(Value loss) {
-  std::vector<LossTerm> parts;
-  if (!has_marks(loss)) return {{LossTerm::Kind::mean, as_number(loss), {}}};
-  collect(loss, 1, parts);
-  return parts;
+  const WeightedSum sum(loss);
+  // A loss without marks adds nothing to the graph.
+  if (!sum.has_marks()) return {{LossTerm::Kind::mean, as_number(loss), {}}};
+  return sum.terms();
 }
 
 Value find_kept_labels(Graph& graph, Value labels) {
