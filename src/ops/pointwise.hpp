@@ -143,7 +143,12 @@ Value log(Value x);
 Value sqrt(Value x);
 Value abs(Value x);
 Value square(Value x);
+/// f32. With bounds that are C++ integers, the clamp of integers is i32, as in PyTorch.
 Value clamp(Value x, float low, float high);
+template <std::integral T>
+Value clamp(Value x, T low, T high) {
+  return ops::whole_as(clamp(x, static_cast<float>(low), static_cast<float>(high)), x);
+}
 Value minimum(Value a, Value b);
 Value maximum(Value a, Value b);
 /// a if condition != 0, else b.

@@ -21,6 +21,9 @@ using Kind = ops::AxisMap::Kind;
 
 std::vector<std::int64_t> dims_of(Value x) { return {x.shape().dims().begin(), x.shape().dims().end()}; }
 
+/// The type of values that are moved and not computed with: integers stay what they are.
+DType kept_type(Value x) { return x.dtype() == DType::i32 || x.dtype() == DType::u8 ? x.dtype() : DType::f32; }
+
 Kind kind_of(PadMode mode) {
   switch (mode) {
     case PadMode::reflect: return Kind::reflect;
@@ -67,7 +70,7 @@ Value squeeze(Value x, std::int64_t axis) {
 
 Value broadcast_to(Value x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  const Value wide = pointwise("expand", {x}, scalar::input(0), DType::f32, shape);
+  const Value wide = pointwise("expand", {x}, scalar::input(0), kept_type(x), shape);
   CONCORD_CHECK(wide.shape() == shape, ShapeError, "broadcast_to: {} does not broadcast to {}", x.shape().str(),
                 shape.str());
   return wide;
@@ -217,7 +220,8 @@ Value one_hot(Value indices, std::int64_t classes) {
 }
 
 Value masked_fill(Value x, Value mask, float value) {
-  const Value filled = pointwise("masked_fill", {x, mask}, scalar::select(scalar::input(1), value, scalar::input(0)));
+  const Value filled =
+      pointwise("masked_fill", {x, mask}, scalar::select(scalar::input(1), value, scalar::input(0)), kept_type(x));
   CONCORD_CHECK(filled.shape() == x.shape(), ShapeError, "masked_fill: the mask {} does not broadcast to {}",
                 mask.shape().str(), x.shape().str());
   return filled;

@@ -11,8 +11,8 @@ namespace CONCORD_PUBLIC concord {
 Value unsqueeze(Value x, std::int64_t axis);
 /// Removes an axis of size 1.
 Value squeeze(Value x, std::int64_t axis);
-/// Repeats x (f32) along its axes of size 1 and along new leading axes. Throws ShapeError if x does not broadcast to
-/// `shape`.
+/// Repeats x along its axes of size 1 and along new leading axes. Keeps the type of x; integers pass through float,
+/// which is exact up to 2^24. Throws ShapeError if x does not broadcast to `shape`.
 Value broadcast_to(Value x, const Shape& shape);
 
 /// Splits x into consecutive parts of these sizes, whose sum is the size of the axis.
@@ -56,7 +56,8 @@ Value channel_shuffle(Value x, std::int64_t groups);
 
 /// indices i32 (…) → f32 (…, classes): 1 at the index, else 0. An index outside [0, classes) gives zeros.
 Value one_hot(Value indices, std::int64_t classes);
-/// `value` where the mask is not 0, else x. The mask broadcasts to x.
+/// `value` where the mask is not 0, else x. The mask broadcasts to x. Keeps the type of x, as broadcast_to does; among
+/// integers `value` is what `cast` makes of it.
 Value masked_fill(Value x, Value mask, float value);
 /// The index of the minimum; the first of equal values. A NaN counts as the smallest.
 Value argmin(Value x, std::int64_t axis, bool keep_dims = false);

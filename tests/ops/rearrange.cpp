@@ -22,6 +22,24 @@ Array reshaped(Array x, const Shape& shape) {
   return x;
 }
 
+TEST_CASE("integers stay integers where they are repeated, filled or limited", "[ops][rearrange]") {
+  const Input words{Array({2, 1}, {-7, 1 << 24}), DType::i32}, bytes{Array({2, 1}, {7, 255}), DType::u8};
+  const Input mask{Array({2, 1}, {0, 1}), DType::u8};
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const std::vector<Tensor> found = run(device, {words, bytes, mask}, [](const std::vector<Value>& x) {
+      return std::vector{broadcast_to(x[0], {2, 2}), broadcast_to(x[1], {2, 2}), masked_fill(x[0], x[2], -9.5F),
+                         masked_fill(x[1], x[2], 3), clamp(x[0], -3, 5),         clamp(x[0], -3.5F, 5.5F)};
+    });
+    CHECK(difference(found[0], Tensor::of<std::int32_t>({2, 2}, {-7, -7, 1 << 24, 1 << 24})) == "");
+    CHECK(difference(found[1], Tensor::of<std::uint8_t>({2, 2}, {7, 7, 255, 255})) == "");
+    CHECK(difference(found[2], Tensor::of<std::int32_t>({2, 1}, {-7, -9})) == "");
+    CHECK(difference(found[3], Tensor::of<std::uint8_t>({2, 1}, {7, 3})) == "");
+    CHECK(difference(found[4], Tensor::of<std::int32_t>({2, 1}, {-3, 5})) == "");
+    CHECK(difference(found[5], Tensor::of<float>({2, 1}, {-3.5F, 5.5F})) == "");
+  }
+}
+
 TEST_CASE("axes, parts and stacks", "[ops][rearrange]") {
   check({.name = "split, chunk, stack, squeeze, unsqueeze, broadcast_to",
          .inputs = {{integers({5, 3}, 1)}, {integers({5, 3}, 2)}},
