@@ -251,6 +251,8 @@ bool Graph::is_taken(const std::string& name, std::size_t outputs) {
   return false;
 }
 
+std::string Graph::unique_name(std::string name) { return unique_name(std::move(name), 1); }
+
 std::string Graph::unique_name(std::string name, std::size_t outputs) {
   if (!is_taken(name, outputs)) return name;
   int& next = next_suffix_[name];

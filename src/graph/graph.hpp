@@ -227,7 +227,8 @@ class Graph {
   [[noreturn]] void refuse(std::int32_t id) const;
   /// Whether a node with so many outputs cannot have this name: a value has it, or that of one of its further outputs.
   [[nodiscard]] bool is_taken(const std::string& name, std::size_t outputs = 1);
-  std::string unique_name(std::string name, std::size_t outputs = 1);
+  std::string unique_name(std::string name);
+  std::string unique_name(std::string name, std::size_t outputs);
   Value append(Node node);
   void add_assignment(const Assignment& added);
 

@@ -57,8 +57,9 @@ struct Purposes {
 
 }  // namespace
 
-std::uint32_t new_purpose(Graph& graph, std::string_view label) {
-  auto& purposes = graph.attached<Purposes>();
+std::uint32_t new_purpose(const Graph& graph, std::string_view label) {
+  // No graph is made const, and what is kept with it is no part of it.
+  auto& purposes = const_cast<Graph&>(graph).attached<Purposes>();  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   purposes.look_at(graph);
   const std::string base = graph.scoped(label, '/');
   int& number = purposes.numbers[base];

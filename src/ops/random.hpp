@@ -36,7 +36,7 @@ class Random final : public Operator {
 };
 
 /// Makes a stream number from the name of the scope and `label`, different for each random operator of the graph.
-[[nodiscard]] std::uint32_t new_purpose(Graph& graph, std::string_view label);
+[[nodiscard]] std::uint32_t new_purpose(const Graph& graph, std::string_view label);
 
 }  // namespace ops
 
