@@ -115,6 +115,10 @@ data::CsvOptions csv_options_of(const DataSpec& spec) {
   CONCORD_CHECK(separator.size() <= 1 || separator == "tab", ArgumentError,
                 "csv: separator={} is neither one character nor tab", separator);
   if (!separator.empty()) how.separator = separator == "tab" ? '\t' : separator[0];
+  const std::string decimal = spec.option("decimal");
+  CONCORD_CHECK(decimal.empty() || decimal == "point" || decimal == "comma", ArgumentError,
+                "csv: decimal={} is neither point nor comma", decimal);
+  if (!decimal.empty()) how.decimal = decimal == "comma" ? ',' : '.';
   CONCORD_CHECK(header.empty() || header == "yes" || header == "no", ArgumentError,
                 "csv: header={} is neither yes nor no", header);
   if (!header.empty()) how.header = header == "yes";

@@ -29,7 +29,7 @@ const std::vector<Kind>& kinds() {
       {"tar", PathRule::needed, {"classes", "val", "test"}},
       {"csv",
        PathRule::needed,
-       {"label", "target", "categories", "drop", "most_categories", "separator", "header", "val", "test"}},
+       {"label", "target", "categories", "drop", "most_categories", "separator", "decimal", "header", "val", "test"}},
       {"npy", PathRule::needed, {"test"}},
       {"npz", PathRule::needed, {"x", "y"}},
       {"audio", PathRule::needed, {"rate", "seconds", "mels", "normalise", "transcripts", "alphabet", "val", "test"}},
@@ -80,10 +80,21 @@ const Kind& kind_of(std::string_view name) {
                                   nearest ? fmt::format("; did you mean {}?", *nearest) : ";", kDataHelp));
 }
 
-/// A shell expands ~ only where a word begins.
-std::string expanded(std::string_view path) {
+/// A shell expands ~ only where a word begins. Here it stands for the home folder at the beginning, and behind what
+/// separates the files of this kind.
+std::string expanded(std::string_view kind, std::string_view paths) {
   const std::optional<std::string> home = environment("HOME");
-  return home && path.starts_with("~/") ? *home + std::string(path.substr(1)) : std::string(path);
+  const char separator = kind == "npy" ? ',' : kind == "text" ? '+' : '\0';
+  std::string all;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const bool begins = i == 0 || (separator != '\0' && paths[i - 1] == separator);
+    if (home && begins && paths.substr(i).starts_with("~/")) {
+      all += *home;
+    } else {
+      all += paths[i];
+    }
+  }
+  return all;
 }
 
 /// Where ",KEY=" begins from `from` on; npos: nowhere.
@@ -104,7 +115,7 @@ DataSpec DataSpec::parse(std::string_view text) {
   const std::string_view head = text.substr(0, comma);
   const std::size_t colon = head.find(':');
   spec.kind = head.substr(0, colon);
-  if (colon != std::string_view::npos) spec.path = expanded(head.substr(colon + 1));
+  if (colon != std::string_view::npos) spec.path = expanded(spec.kind, head.substr(colon + 1));
   const Kind& kind = kind_of(spec.kind);
   CONCORD_CHECK(colon == std::string_view::npos || kind.path != PathRule::none, ArgumentError,
                 "{} data has no folder; use only the name {}", kind.name, kind.name);
@@ -122,7 +133,7 @@ DataSpec DataSpec::parse(std::string_view text) {
                   "{} data has no option '{}'; there are: {}", spec.kind, key,
                   kind.options.empty() ? "none" : fmt::format("{}", fmt::join(kind.options, ", ")));
     CONCORD_CHECK(sign + 1 < pair.size(), ArgumentError, "{}: '{}' has no value", spec.kind, key);
-    CONCORD_CHECK(spec.options.emplace(key, expanded(pair.substr(sign + 1))).second, ArgumentError,
+    CONCORD_CHECK(spec.options.emplace(key, expanded(spec.kind, pair.substr(sign + 1))).second, ArgumentError,
                   "{}: '{}' is given twice", spec.kind, key);
     comma = next;
   }

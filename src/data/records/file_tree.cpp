@@ -70,6 +70,7 @@ class TreeWalk {
           below = static_cast<std::int32_t>(tree_.folders.size());
           tree_.folders.emplace_back(entry.name, 0, entry.name.size() - 1);
           entered_.clear();
+          entered_.insert(root_id_);
         }
         visit(inner, below);
       } else if (entry.kind == EntryKind::dead) {
@@ -90,6 +91,7 @@ class TreeWalk {
     if (folder == nullptr) fail_to_list(whole);
     struct stat status {};
     if (fstat(dirfd(folder.get()), &status) != 0) fail_to_list(whole);
+    if (path.empty()) root_id_ = {status.st_dev, status.st_ino};
     if (!entered_.emplace(status.st_dev, status.st_ino).second) {
       tree_.repeated.add(path);
       return {};
@@ -125,7 +127,8 @@ class TreeWalk {
 
   std::filesystem::path root_;
   const std::function<bool(std::string_view)>& wanted_;
-  std::set<FolderId> entered_;  // below the first-level folder that is visited
+  FolderId root_id_;
+  std::set<FolderId> entered_;  // the root, and what is below the first-level folder that is visited
   FileTree tree_;
 };
 

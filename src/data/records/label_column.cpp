@@ -11,6 +11,7 @@
 #include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/data/records/labels.hpp"
+#include "concord/data/table/csv_number.hpp"
 
 namespace concord::data {
 namespace {
@@ -26,10 +27,19 @@ std::string_view words_for(LabelKind kind) {
   return "a word";
 }
 
+/// A number that is too small for a float is 0, one that is too large infinite.
+std::optional<float> target_in_text(std::string_view text) {
+  if (const auto target = number_in_text<float>(text); target || text.starts_with('+')) return target;
+  const CsvNumber number = parse_csv_number(text, false);
+  if (number.kind == CsvFieldKind::number) return static_cast<float>(number.value);
+  if (number.kind == CsvFieldKind::too_large) return std::numeric_limits<float>::infinity();
+  return std::nullopt;
+}
+
 LabelKind kind_of_label(std::string_view text) {
   const bool has_digits_alone = std::all_of(text.begin() + (text.starts_with('-') ? 1 : 0), text.end(), is_digit);
   if (has_digits_alone && text != "-") return LabelKind::whole;
-  return number_in_text<float>(text) ? LabelKind::decimal : LabelKind::word;
+  return target_in_text(text) ? LabelKind::decimal : LabelKind::word;
 }
 
 [[noreturn]] void fail_at_label(const LabelTexts& labels, std::size_t row, std::string_view message) {
@@ -78,7 +88,7 @@ Column numbered_classes(const LabelTexts& labels, std::size_t known) {
 Column targets_of(const LabelTexts& labels) {
   std::vector<float> values(labels.count);
   for (std::size_t row = 0; row < values.size(); ++row) {
-    values[row] = number_in_text<float>(labels.text(row)).value_or(std::numeric_limits<float>::infinity());
+    values[row] = target_in_text(labels.text(row)).value_or(std::numeric_limits<float>::infinity());
     if (!std::isfinite(values[row])) {
       fail_at_label(labels, row, fmt::format("the target {} is not finite", labels.text(row)));
     }

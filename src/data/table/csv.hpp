@@ -32,6 +32,9 @@ struct CsvOptions {
   /// Of the fields: , ; | or a tab. 0: the one that splits the first rows into equally many fields; also Excel's
   /// line "sep=;" counts.
   char separator = '\0';
+  /// The decimal sign of all numbers, . or ,: the other one groups digits by threes and is passed over. 0: a point, and
+  /// where the separator is no comma also a comma; digits are not grouped.
+  char decimal = '\0';
   /// Whether the first row has the names. Nothing: it does if it has one of the names below, or if no field in it is a
   /// number.
   std::optional<bool> header = {};
@@ -71,14 +74,14 @@ struct CsvTable {
 
 /// Reads a table of RFC 4180: a field in quotes may hold separators, line ends and doubled quotes. Also: a byte order
 /// mark of UTF-8, every kind of line end, blank lines, spaces around fields, and files that gzip compressed. Numbers
-/// have a decimal point, or a decimal comma where the separator is no comma; no column may have both, and digits are
-/// not grouped. Empty fields, NA, N/A, #N/A, NaN, null, ? and infinities are missing values, in capital letters or not.
-/// A first column without a name that only counts the rows is left out with a warning.
+/// have the decimal sign of the options; without one no column may have both signs. Empty fields, NA, N/A, #N/A, NaN,
+/// null, ? and infinities are missing values, in capital letters or not. A first column without a name that only counts
+/// the rows is left out with a warning.
 ///
 /// The file and its table have to fit into memory. Throws IoError; OutOfMemory; ArgumentError for a name that is no
 /// column or in two lists; FormatError with the line for a bad row, a quote without end, names that occur twice, a
 /// column of numbers with a few other texts (name it in `categories`, `numbers` or `drop`), one with both decimal
-/// signs, and one with too many categories.
+/// signs, one whose decimal signs may as well group digits ("1,234" beside "987"), and one with too many categories.
 [[nodiscard]] CsvTable read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 
 /// How the columns of a table become numbers. Fitted on rows for training, and kept with the model.
@@ -95,6 +98,7 @@ struct CsvEncoding {
     std::string name;
     std::vector<std::string> classes = {};  // empty: a target
     double mean = 0, deviation = 1;         // of a target, for a network that learns (y − mean)/deviation
+    bool is_text = false;                   // of classes: "01" is another one than "1"; else they are numbers
     friend bool operator==(const Label&, const Label&) = default;
   };
   std::vector<Input> inputs;
@@ -121,7 +125,7 @@ struct CsvEncoding {
 /// one-hot in the order of `values`, then one feature for others, which training never saw. The first column of labels
 /// is that of the first label with classes, i32 [N], with class_names; further ones follow; last all targets, f32 [N,
 /// targets]. Several columns have the names of their labels, the targets that of the first. A warning counts
-/// categories that are others, and missing values where training had none.
+/// categories that are others, missing values where training had none, and targets that f32 cannot tell apart.
 ///
 /// If the table lacks a column of labels, the data set has no labels (labels.elements() is 0): it is for prediction
 /// only. Throws ArgumentError if it lacks a column of inputs or one is of the other kind; FormatError with the line for
@@ -129,7 +133,7 @@ struct CsvEncoding {
 [[nodiscard]] Dataset encode_csv(const CsvTable& table, const CsvEncoding& encoding);
 
 /// Reads what an encoding needs: its inputs, and its labels if the file has all of them; of an encoding without labels,
-/// none. Of `options` only separator, header and bad count. Throws as read_csv.
+/// none. Of `options` only separator, decimal, header and bad count. Throws as read_csv.
 [[nodiscard]] CsvTable read_csv(const std::filesystem::path& path, const CsvOptions& options,
                                 const CsvEncoding& fitted);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "concord/core/check.hpp"
@@ -12,13 +13,22 @@
 
 namespace concord::data {
 
-CsvColumnReader::CsvColumnReader(std::string name, Use use, bool is_needed, bool has_commas, std::int64_t most_values)
+CsvColumnReader::CsvColumnReader(std::string name, Use use, bool is_needed, const CsvSigns& signs,
+                                 std::int64_t most_values)
     : column_{std::move(name), use == Use::text},
       use_(use),
       given_(use),
+      signs_(signs),
       is_needed_(is_needed),
-      has_commas_(has_commas),
       most_values_(most_values) {}
+
+CsvNumber CsvColumnReader::number_of(std::string_view field) const {
+  if (signs_.given == '\0') return parse_csv_number(field, signs_.has_commas);
+  const char group = signs_.given == '.' ? ',' : '.';
+  if (field.find(group) == std::string_view::npos) return parse_csv_number(field, signs_.has_commas);
+  const std::optional<std::string> plain = without_groups(field, group, signs_.given);
+  return plain ? parse_csv_number(*plain, signs_.has_commas) : CsvNumber{};
+}
 
 std::string CsvColumnReader::take(std::string_view field) {
   if (!is_read()) return {};
@@ -27,7 +37,7 @@ std::string CsvColumnReader::take(std::string_view field) {
     is_missing_ = is_csv_missing(field);
     is_text_ = true;
   } else {
-    const CsvNumber parsed = parse_csv_number(field, has_commas_);
+    const CsvNumber parsed = number_of(field);
     if (parsed.kind == CsvFieldKind::too_large) {
       has_too_large_ = true;
       return fmt::format("column '{}': {} is beyond the range of float", printable(column_.name),
@@ -64,8 +74,11 @@ void CsvColumnReader::keep(std::int64_t line, const std::string& file) {
   if (!is_read()) return;
   if (use_ == Use::text) return keep_text(line, file);
   if (!is_text_) {
-    if (decimal_ == '.' && point_line_ == 0) point_line_ = line;
-    if (decimal_ == ',' && comma_line_ == 0) comma_line_ = line;
+    if (decimal_ == '\0' || signs_.given != '\0') return;
+    Marks& marks = decimal_ == '.' ? points_ : commas_;
+    if (marks.first_line == 0) marks = {line, 0, 0, std::string(text_)};
+    ++marks.count;
+    if (marks.settled_line == 0 && !may_be_grouped(text_, decimal_)) marks.settled_line = line;
     return;
   }
   is_mixed_ = has_too_large_ || std::ranges::any_of(column_.numbers, [](double number) { return number == number; });
@@ -104,7 +117,7 @@ void CsvColumnReader::restart() {
   column_.numbers.clear();
   column_.indices.clear();
   values_.clear();
-  point_line_ = comma_line_ = 0;
+  points_ = commas_ = {};
 }
 
 /// Text that is numbers for the most part is a mistake in the file, unless the user named the column.
@@ -114,7 +127,7 @@ void CsvColumnReader::check_text(const std::string& file) const {
   std::pair<std::int64_t, std::string_view> first{std::numeric_limits<std::int64_t>::max(), {}};
   for (const auto& [text, value] : values_) {
     all += value.count;
-    if (parse_csv_number(text, has_commas_).kind == CsvFieldKind::number) {
+    if (number_of(text).kind == CsvFieldKind::number) {
       numbers += value.count;
     } else {
       first = std::min(first, {value.line, text});
@@ -129,15 +142,38 @@ void CsvColumnReader::check_text(const std::string& file) const {
       file, first.first, shown_csv_field(first.second), name, numbers, all, name, name, name);
   CONCORD_CHECK(
       2 * with_commas <= all, FormatError,
-      "{}, line {}: the column '{}' has numbers with a decimal comma, as '{}', in a file that commas separate. "
-      "Write a decimal point or separate by another character; or say categories={} or drop={}",
-      file, first.first, name, shown_csv_field(first.second), name, name);
+      "{}, line {}: the column '{}' has numbers with a decimal {}, as '{}', in a file {}. Say decimal=comma or "
+      "decimal=point, whose other sign groups digits; or categories={} or drop={}",
+      file, first.first, name, signs_.given == ',' ? "point" : "comma", shown_csv_field(first.second),
+      signs_.given == '\0' ? "that commas separate" : "with another decimal sign", name, name);
+}
+
+void CsvColumnReader::check_groups(const std::string& file, bool has_points, bool has_commas) const {
+  if (!is_of_numbers() || signs_.given != '\0' || !signs_.has_commas) return;
+  const bool is_of_commas = commas_.first_line != 0;
+  if (is_of_commas && points_.first_line != 0) return;  // an error of `finish`
+  const Marks& marks = is_of_commas ? commas_ : points_;
+  if (marks.first_line == 0 || marks.settled_line != 0 || (is_of_commas ? has_commas : has_points)) return;
+  // Grouped, all from 1,000 on have a group sign; as decimals, those that have one are below 1,000.
+  const auto is_plain_thousand = [](double number) { return std::abs(number) >= 1000; };
+  if (std::ranges::any_of(column_.numbers, is_plain_thousand)) return;
+  const bool has_other_sign = is_of_commas ? has_points : has_commas;
+  const auto numbers = std::ranges::count_if(column_.numbers, [](double number) { return !std::isnan(number); });
+  CONCORD_CHECK(!has_other_sign && !(is_of_commas && numbers > marks.count), FormatError,
+                "{}, line {}: '{}' in the column '{}' may be a number with a decimal {} or one of thousands. Say "
+                "decimal={} or decimal={}; or drop={}",
+                file, marks.first_line, shown_csv_field(marks.first_text), printable(column_.name),
+                is_of_commas ? "comma" : "point", is_of_commas ? "comma" : "point", is_of_commas ? "point" : "comma",
+                printable(column_.name));
 }
 
 CsvColumn CsvColumnReader::finish(const std::string& file) {
-  CONCORD_CHECK(point_line_ == 0 || comma_line_ == 0, FormatError,
-                "{}, line {}: the column '{}' has numbers with a decimal comma, and in line {} with a decimal point",
-                file, comma_line_, printable(column_.name), point_line_);
+  CONCORD_CHECK(points_.first_line == 0 || commas_.first_line == 0, FormatError,
+                "{}, line {}: the column '{}' has numbers with a decimal comma, and in line {} with a decimal point{}",
+                file, commas_.first_line, printable(column_.name), points_.first_line,
+                points_.settled_line == 0   ? ". If points group digits, say decimal=comma"
+                : commas_.settled_line == 0 ? ". If commas group digits, say decimal=point"
+                                            : "");
   if (!column_.is_text) return std::move(column_);
   check_text(file);
   std::vector<std::pair<std::string_view, std::int32_t>> sorted;

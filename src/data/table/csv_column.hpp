@@ -9,8 +9,15 @@
 #include <vector>
 
 #include "concord/data/table/csv.hpp"
+#include "concord/data/table/csv_number.hpp"
 
 namespace concord::data {
+
+/// The decimal signs of a table.
+struct CsvSigns {
+  char given = '\0';        // by the options; the other one of . and , groups digits
+  bool has_commas = false;  // a comma may be a decimal sign
+};
 
 class CsvColumnReader {
  public:
@@ -21,8 +28,8 @@ class CsvColumnReader {
     text,
   };
 
-  /// `is_needed`: no field may be missing. `has_commas`: a comma is a decimal sign.
-  CsvColumnReader(std::string name, Use use, bool is_needed, bool has_commas, std::int64_t most_values);
+  /// `is_needed`: no field may be missing.
+  CsvColumnReader(std::string name, Use use, bool is_needed, const CsvSigns& signs, std::int64_t most_values);
 
   /// Takes the field of a row, which has to live until `keep`. Returns what is wrong with it, or nothing.
   [[nodiscard]] std::string take(std::string_view field);
@@ -42,8 +49,13 @@ class CsvColumnReader {
   [[nodiscard]] bool becomes_text() const { return is_of_numbers() && is_text_; }
   /// Whether the line of a number with this decimal sign matters no more.
   [[nodiscard]] bool has_noted(char decimal) const {
-    return decimal == '\0' || !has_commas_ || (decimal == '.' ? point_line_ : comma_line_) != 0;
+    return decimal == '\0' || decimal == signs_.given || (signs_.given == '\0' && marks_of(decimal).settled_line != 0);
   }
+  /// Whether some number can only have this decimal sign.
+  [[nodiscard]] bool has_settled(char decimal) const { return is_of_numbers() && marks_of(decimal).settled_line != 0; }
+  /// Throws FormatError if the decimal signs may as well group digits. `signs` are those that other columns have for
+  /// certain.
+  void check_groups(const std::string& file, bool has_points, bool has_commas) const;
   /// Text came after numbers, whose texts are gone: the rows have to be read again.
   [[nodiscard]] bool is_mixed() const { return is_mixed_; }
   /// Forgets all rows; what is mixed is text from now on.
@@ -60,15 +72,24 @@ class CsvColumnReader {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
+  /// Where numbers have a decimal sign.
+  struct Marks {
+    std::int64_t first_line = 0, settled_line = 0;  // the first with it, and the first in which it groups no digits
+    std::int64_t count = 0;                         // numbers with it, until then
+    std::string first_text = {};
+  };
+  [[nodiscard]] const Marks& marks_of(char decimal) const { return decimal == '.' ? points_ : commas_; }
+  [[nodiscard]] CsvNumber number_of(std::string_view field) const;
   void keep_text(std::int64_t line, const std::string& file);
   void check_text(const std::string& file) const;
 
   CsvColumn column_;
   Use use_, given_;
-  bool is_needed_, has_commas_, is_mixed_ = false;
+  CsvSigns signs_;
+  bool is_needed_, is_mixed_ = false;
   bool has_too_large_ = false;  // a row was bad for a number that a column of text takes
   std::int64_t most_values_;
-  std::int64_t point_line_ = 0, comma_line_ = 0;  // the first with each decimal sign
+  Marks points_, commas_;
   std::unordered_map<std::string, Value, Hash, std::equal_to<>> values_;
   // Of the row that was taken.
   std::string_view text_;

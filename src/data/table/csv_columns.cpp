@@ -84,6 +84,11 @@ bool CsvColumns::restart() {
 
 std::vector<CsvColumn> CsvColumns::finish(const std::string& file) {
   flush();
+  const auto has_settled = [&](char decimal) {
+    return std::ranges::any_of(readers_, [&](const CsvColumnReader& reader) { return reader.has_settled(decimal); });
+  };
+  const bool has_points = has_settled('.'), has_commas = has_settled(',');
+  for (const CsvColumnReader& reader : readers_) reader.check_groups(file, has_points, has_commas);
   std::vector<CsvColumn> columns;
   for (CsvColumnReader& reader : readers_) {
     if (reader.is_read()) columns.push_back(reader.finish(file));

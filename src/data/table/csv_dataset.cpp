@@ -3,7 +3,6 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
-#include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/data/selection.hpp"
 #include "concord/data/table/csv.hpp"
@@ -18,6 +17,7 @@ CsvOptions options_for(const CsvEncoding& encoding, const CsvOptions& given, con
                        const std::filesystem::path& path) {
   CsvOptions options;
   options.separator = given.separator;
+  options.decimal = given.decimal;
   options.header = given.header;
   options.bad = given.bad;
   options.most_categories = kMostCategories;  // the encoding has its own, and all others are one feature
@@ -36,10 +36,7 @@ CsvOptions options_for(const CsvEncoding& encoding, const CsvOptions& given, con
   for (const CsvEncoding::Label& label : encoding.labels) {
     if (!absent.empty()) break;
     (label.classes.empty() ? options.targets : options.labels).push_back(label.name);
-    // Else "01" would be 1 where a file happens to have no other text.
-    const bool has_text =
-        std::ranges::any_of(label.classes, [](const std::string& name) { return !number_in_text<std::int64_t>(name); });
-    if (has_text) options.categories.push_back(label.name);
+    if (label.is_text) options.categories.push_back(label.name);  // else "01" would be 1
   }
   return options;
 }

@@ -1,6 +1,7 @@
 // The encoding of a table's columns: fitting it, and the features and labels that it makes.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -9,6 +10,7 @@
 #include "concord/core/log.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/data/table/csv.hpp"
+#include "concord/data/table/csv_number.hpp"
 
 namespace concord::data {
 namespace {
@@ -18,7 +20,6 @@ using CsvInput = CsvEncoding::Input;
 // The rule for whole numbers as labels.
 constexpr std::size_t kSurelyClasses = 20, kMostWholeClasses = 1000;
 constexpr std::int64_t kRowsOfAClass = 10;
-constexpr double kMostWhole = 0x1p53;
 
 bool is_csv_label(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
@@ -198,6 +199,19 @@ Tensor encode_classes(const CsvTable& table, const CsvEncoding::Label& label) {
   return tensor;
 }
 
+/// Warns where neighbouring numbers of f32 are no small part of the deviation.
+void warn_of_lost_digits(const CsvTable& table, const CsvEncoding::Label& target) {
+  constexpr double kSmallPart = 1e-3;
+  const auto mean = static_cast<float>(std::abs(target.mean));
+  const double step =
+      static_cast<double>(std::nextafter(mean, std::numeric_limits<float>::infinity())) - static_cast<double>(mean);
+  if (step <= kSmallPart * target.deviation) return;
+  log(LogLevel::warning,
+      fmt::format("{}: the target '{}' loses digits: its mean is {:.6g} and its deviation {:.3g}, and neighbouring "
+                  "numbers of 32 bits are {:.3g} apart there. Subtract a number close to the mean from the column",
+                  table.name, printable(target.name), target.mean, target.deviation, step));
+}
+
 Tensor encode_targets(const CsvTable& table, const std::vector<const CsvEncoding::Label*>& targets) {
   const auto width = targets.size();
   Tensor tensor = Tensor::unset({DType::f32, Shape{table.rows, static_cast<std::int64_t>(width)}});
@@ -209,6 +223,7 @@ Tensor encode_targets(const CsvTable& table, const std::vector<const CsvEncoding
                     table.name, table.lines[row], printable(targets[i]->name));
       to[row * width + i] = static_cast<float>(column.numbers[row]);
     }
+    warn_of_lost_digits(table, *targets[i]);
   }
   return tensor;
 }
@@ -261,6 +276,7 @@ CsvEncoding fit_csv(const CsvTable& table, const CsvOptions& options, std::span<
       CsvEncoding::Label label{name, is_label ? csv_classes_of(*column) : std::vector<std::string>{}};
       CONCORD_CHECK(!column->is_text || is_label, ArgumentError, "{}: the target '{}' has to be a column of numbers",
                     table.name, printable(name));
+      label.is_text = column->is_text;
       if (is_label && label.classes.empty()) {
         log(LogLevel::info, fmt::format("{}: the label '{}' has numbers and no classes, so it is a target", table.name,
                                         printable(name)));

@@ -26,7 +26,7 @@ CsvNames set_of(const std::vector<std::string>& names) { return {names.begin(), 
 
 /// Which column is read as what. Throws ArgumentError.
 std::vector<CsvColumnReader> csv_column_readers(const std::vector<std::string>& names, const CsvOptions& options,
-                                                const std::string& file, bool has_commas) {
+                                                const std::string& file, const CsvSigns& signs) {
   const CsvNames there = set_of(names), labels = set_of(options.labels), targets = set_of(options.targets),
                  categories = set_of(options.categories), numbers = set_of(options.numbers),
                  dropped = set_of(options.drop), others = set_of(options.columns);
@@ -46,8 +46,7 @@ std::vector<CsvColumnReader> csv_column_readers(const std::vector<std::string>& 
     if (is_number) use = CsvColumnReader::Use::number;
     const bool is_named = is_label || is_text || is_number || others.contains(name);
     if (is_dropped || (!options.columns.empty() && !is_named)) use = CsvColumnReader::Use::dropped;
-    readers.emplace_back(name, use, is_label || is_target, has_commas,
-                         is_label ? kMostCategories : options.most_categories);
+    readers.emplace_back(name, use, is_label || is_target, signs, is_label ? kMostCategories : options.most_categories);
   }
   return readers;
 }
@@ -150,8 +149,10 @@ CsvTable CsvFile::read(const CsvOptions& options, std::vector<CsvBadRow>* bad) c
   table.name = file_name_;
   table.separator = separator_;
   table.has_header = has_header_;
-  const bool has_commas = separator_ != ',';
-  CsvColumns columns(csv_column_readers(names_, options, path_, has_commas), has_commas, rows_to_expect());
+  CONCORD_CHECK(options.decimal == '\0' || options.decimal == '.' || options.decimal == ',', ArgumentError,
+                "{}: the decimal sign has to be . or , and got '{}'", path_, printable({&options.decimal, 1}));
+  const CsvSigns signs{options.decimal, options.decimal == '\0' ? separator_ != ',' : options.decimal == ','};
+  CsvColumns columns(csv_column_readers(names_, options, path_, signs), signs.has_commas, rows_to_expect());
 
   const auto refuse = [&](std::int64_t line, const std::string& problem) {
     if (bad != nullptr) return bad->push_back({line, problem});

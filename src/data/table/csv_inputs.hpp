@@ -22,7 +22,7 @@ struct CsvInputs {
 };
 
 /// Reads the inputs of `fitted`. Labels need not be there, and what they say makes no row bad. Of `options` only
-/// separator and header count. Throws as read_csv and encode_csv, but not for bad rows.
+/// separator, decimal and header count. Throws as read_csv and encode_csv, but not for bad rows.
 [[nodiscard]] CsvInputs csv_inputs(const std::filesystem::path& path, const CsvOptions& options,
                                    const CsvEncoding& fitted);
 

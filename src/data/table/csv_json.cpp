@@ -9,6 +9,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
 #include "concord/data/table/csv.hpp"
+#include "concord/data/table/csv_number.hpp"
 
 namespace concord::data {
 namespace {
@@ -66,9 +67,14 @@ CsvEncoding::Label csv_label_of(const nlohmann::json& json, const std::string& s
     CONCORD_CHECK(label.deviation > 0, FormatError, "{}: the deviation {} is not positive", subject, label.deviation);
     return label;
   }
-  check_csv_members(json, subject, {"name", "kind", "classes"});
+  check_csv_members(json, subject, {"name", "kind", "classes", "text"});
   label.classes = distinct_csv_texts(fields, "classes", subject);
   CONCORD_CHECK(!label.classes.empty(), FormatError, "{}: \"classes\" is empty", subject);
+  if (json.contains("text")) {
+    fields.read("text", label.is_text);
+  } else {  // of an earlier file
+    label.is_text = !std::ranges::all_of(label.classes, is_csv_class_number);
+  }
   return label;
 }
 
@@ -95,6 +101,7 @@ std::string to_json(const CsvEncoding& encoding) {
       json["deviation"] = label.deviation;
     } else {
       json["classes"] = label.classes;
+      json["text"] = label.is_text;
     }
     labels.push_back(std::move(json));
   }

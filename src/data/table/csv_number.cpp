@@ -41,11 +41,44 @@ CsvNumber parse_any_number(std::string_view text) {
   return parsed;
 }
 
+/// "1,234,567" without a sign: from one to three digits and then three behind each group sign.
+bool has_groups_of_three(std::string_view digits, char group) {
+  const std::size_t first = std::min(digits.find(group), digits.size());
+  if (first == digits.size() || first == 0 || first > 3 || digits[0] == '0') return false;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const bool is_place = i >= first && (i - first) % 4 == 0;
+    if (is_place ? digits[i] != group : !is_digit(digits[i])) return false;
+  }
+  return (digits.size() - first) % 4 == 0;
+}
+
+std::string_view without_sign(std::string_view number) {
+  if (number.starts_with('-') || number.starts_with('+')) number.remove_prefix(1);
+  return number;
+}
+
 }  // namespace
+
+bool may_be_grouped(std::string_view number, char decimal) {
+  return has_groups_of_three(without_sign(number), decimal);
+}
+
+std::optional<std::string> without_groups(std::string_view number, char group, char decimal) {
+  const std::string_view digits = without_sign(number);
+  if (!has_groups_of_three(digits.substr(0, std::min(digits.find(decimal), digits.size())), group)) return std::nullopt;
+  std::string plain(number);
+  std::erase(plain, group);
+  return plain;
+}
 
 std::string csv_class_name(double number) {
   const bool is_whole = number == std::floor(number) && std::abs(number) <= kMostWholeCsvNumber;
   return is_whole ? fmt::format("{}", static_cast<std::int64_t>(number)) : fmt::format("{}", number);
+}
+
+bool is_csv_class_number(std::string_view name) {
+  const CsvNumber parsed = parse_csv_number(name, false);
+  return parsed.kind == CsvFieldKind::number && csv_class_name(parsed.value) == name;
 }
 
 std::string shown_csv_field(std::string_view field) {

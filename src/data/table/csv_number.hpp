@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -57,10 +58,19 @@ struct CsvNumber {
 /// `text` has no spaces around it. A comma is a decimal sign if `has_commas`.
 [[nodiscard]] CsvNumber parse_csv_number(std::string_view text, bool has_commas);
 
+/// Whether the only comma or point, `decimal`, of a number may as well group its digits: "1,234", not "0,234", "1,23"
+/// or "1234,567".
+[[nodiscard]] bool may_be_grouped(std::string_view number, char decimal);
+/// A number without the signs that group its digits by threes: "1,234.5" becomes "1234.5". Nothing if `group` stands
+/// elsewhere.
+[[nodiscard]] std::optional<std::string> without_groups(std::string_view number, char group, char decimal);
+
 /// Above it not every whole number is a double.
 inline constexpr double kMostWholeCsvNumber = 0x1p53;
 /// What a class is called that the table has as a number.
 [[nodiscard]] std::string csv_class_name(double number);
+/// Whether a class has such a name: "1", not "01" or "a".
+[[nodiscard]] bool is_csv_class_number(std::string_view name);
 
 /// A field for a message: printable, a long one cut with an ellipsis.
 [[nodiscard]] std::string shown_csv_field(std::string_view field);

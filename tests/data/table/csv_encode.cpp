@@ -2,6 +2,7 @@
 // a model keeps.
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "concord/core/log.hpp"
@@ -149,6 +150,40 @@ TEST_CASE("a fitted encoding reads files of the same columns, in other orders an
   CHECK(csv_class_labels(csv_set("x,y\n1,01\n", {}, &codes).first) == std::vector<std::int32_t>{0});
   const data::CsvEncoding digits = csv_set("x,y\n1,10\n2,9\n3,8\n", {.labels = {"y"}}).second;
   CHECK(csv_class_labels(csv_set("x,y\n1,9\n1,10.0\n", {}, &digits).first) == std::vector<std::int32_t>{1, 2});
+}
+
+TEST_CASE("classes that were read as text stay text, whatever they look like", "[data]") {
+  std::string text = "x,zip\n";
+  for (int i = 0; i < 6; ++i)
+    text += fmt::format("{},{}\n", i, std::array{"01", "1", "02"}.at(static_cast<std::size_t>(i % 3)));
+  const data::CsvEncoding encoding = csv_set(text, {.labels = {"zip"}, .categories = {"zip"}}).second;
+  CHECK(encoding.labels[0].classes == std::vector<std::string>{"01", "02", "1"});
+  CHECK(encoding.labels[0].is_text);
+  const data::CsvEncoding saved = data::csv_encoding_from_json(data::to_json(encoding));
+  CHECK(saved == encoding);
+  CHECK(csv_class_labels(csv_set(text, {}, &saved).first) == std::vector<std::int32_t>{0, 2, 1, 0, 2, 1});
+  const data::CsvEncoding digits = csv_set(text, {.labels = {"zip"}}).second;
+  CHECK_FALSE(digits.labels[0].is_text);
+
+  // An earlier file does not say it: a name that no number has is text.
+  std::string earlier = data::to_json(encoding);
+  const std::string_view member = ",\"text\":true";
+  REQUIRE(earlier.find(member) != std::string::npos);
+  earlier.erase(earlier.find(member), member.size());
+  CHECK(data::csv_encoding_from_json(earlier) == encoding);
+}
+
+TEST_CASE("a target that 32 bits cannot tell apart is a warning with the numbers", "[data]") {
+  const auto warning_of = [](double offset) {
+    std::string text = "x,y\n";
+    for (int i = 0; i < 50; ++i) text += fmt::format("{},{}\n", i, offset + 2 * i);
+    const CsvEncodeLog log;
+    static_cast<void>(csv_set(text, {.targets = {"y"}}));
+    return log.text;
+  };
+  CHECK_THAT(warning_of(1'700'000'000), contains("the target 'y' loses digits: its mean is 1.7e+09") &&
+                                            contains("are 128 apart there. Subtract a number close to the mean"));
+  CHECK_THAT(warning_of(1000), !contains("loses digits"));
 }
 
 TEST_CASE("an encoding is fitted to the rows for training alone", "[data]") {

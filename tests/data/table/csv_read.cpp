@@ -174,6 +174,35 @@ TEST_CASE("numbers of a table are exact, with a decimal comma too, and in every 
   CHECK(csv_table_of("a,b\n,1\n1e999,2\nx,3\n", {.bad = data::BadRows::skip}).rows == 3);
 }
 
+TEST_CASE("digits that may be grouped are not taken for decimals", "[data]") {
+  CHECK_THAT(csv_error("a;b\n1,234;x\n987;y\n"),
+             contains("t.csv, line 2: '1,234' in the column 'a' may be a number with a decimal comma or one of "
+                      "thousands. Say decimal=comma or decimal=point"));
+  CHECK_THAT(csv_error("a\tb\n-12,345\t0.5\n1,000\t0.25\n"), contains("'-12,345' in the column 'a'"));
+  CHECK_THAT(csv_error("a;b\n1.234;0,5\n2.000;0,25\n"), contains("'1.234' in the column 'a'"));
+  CHECK_THAT(csv_error("a;b\n1,234;1\n1.5;1\n"), contains("If commas group digits, say decimal=point"));
+  const auto numbers = [](std::string_view text, char decimal) {
+    return csv_table_of(text, {.decimal = decimal}).columns[0].numbers;
+  };
+  using Numbers = std::vector<double>;
+  const std::string_view both = "a;b\n1,234;x\n987;y\n";
+  CHECK(numbers(both, ',') == Numbers{1.234, 987});
+  CHECK(numbers(both, '.') == Numbers{1234, 987});
+  CHECK(numbers("a;b\n-1.234.567,5;x\n2.000;y\n", ',') == Numbers{-1234567.5, 2000});
+  CHECK(numbers("a,b\n\"1,234.5\",x\n987.25,y\n", '.') == Numbers{1234.5, 987.25});
+  CHECK(numbers("a,b\n\"1,5\",x\n\"2,25\",y\n", ',') == Numbers{1.5, 2.25});
+  // What only a decimal sign can be: another number of digits, 0 in front, thousands without a sign, or other columns.
+  CHECK(numbers("a;b\n1,234;x\n0,5;y\n7;z\n", '\0') == Numbers{1.234, 0.5, 7});
+  CHECK(numbers("a;b\n0,234;x\n7;y\n", '\0') == Numbers{0.234, 7});
+  CHECK(numbers("a;b\n1,234;x\n1000;y\n", '\0') == Numbers{1.234, 1000});
+  CHECK(numbers("a;b\n1,234;0,5\n7;1,5\n", '\0') == Numbers{1.234, 7});
+  CHECK(numbers("a;b\n1,234;x\n2,500;y\n", '\0') == Numbers{1.234, 2.5});
+  CHECK(numbers("a;b\n1.234;x\n7;y\n", '\0') == Numbers{1.234, 7});
+  CHECK_THAT(csv_error("a;b\n1,5;x\n2,5;y\n", {.decimal = '.'}),
+             contains("numbers with a decimal comma, as '1,5', in a file with another decimal sign"));
+  CHECK_THAT(csv_error("a;b\n1;2\n", {.decimal = ';'}), contains("ArgumentError") && contains("the decimal sign"));
+}
+
 TEST_CASE("a bad row is an error with its line, or is left out and named", "[data]") {
   const std::string text = "x,y\n1,a\n2\n3,b,4\n\n5,\nq,c\n7,\"d\"e\n8,f\n";
   data::CsvOptions options{.labels = {"y"}, .numbers = {"x"}};
