@@ -55,7 +55,7 @@ class Bpe {
 struct TokenOptions {
   std::int64_t length = 64;      // tokens in a sample
   std::int64_t stride = 0;       // distance between the starts of two samples; 0: the length
-  double validation_part = 0.1;  // part of the tokens
+  double validation_part = 0.1;  // part of the tokens; with 0 all of them are `train`, and `validation` is empty
 };
 
 struct Tokens {

@@ -24,7 +24,7 @@ struct Characters {
 struct CharacterOptions {
   std::int64_t length = 64;      // characters in a sample
   std::int64_t stride = 0;       // distance between the starts of two samples; 0: the length
-  double validation_part = 0.1;  // part of the text
+  double validation_part = 0.1;  // part of the text; with 0 all of it is `train`, and `validation` is empty
   std::string alphabet = {};     // the alphabet of a trained model; empty: the characters of the file
 };
 

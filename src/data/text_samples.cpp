@@ -28,14 +28,19 @@ TextParts text_parts(std::span<const std::int32_t> numbers, std::int64_t length,
                      double validation_part, const std::string& name, std::string_view unit) {
   CONCORD_CHECK(length >= 1 && stride >= 0, ArgumentError,
                 "{}: the length must be positive and the stride not negative, got {} and {}", unit, length, stride);
-  CONCORD_CHECK(validation_part > 0 && validation_part < 1, ArgumentError,
-                "{}: the validation part {} is outside (0, 1)", unit, validation_part);
+  CONCORD_CHECK(validation_part >= 0 && validation_part < 1, ArgumentError,
+                "{}: the validation part {} is outside [0, 1)", unit, validation_part);
   const auto cut = static_cast<std::size_t>(static_cast<double>(numbers.size()) * (1 - validation_part));
+  const auto all = static_cast<std::int64_t>(numbers.size());
+  if (stride == 0) stride = length;
+  if (validation_part == 0) {
+    CONCORD_CHECK(all > length, ArgumentError, "{} has {} {}; a sample of {} needs one more", name, all, unit, length);
+    return {samples_of(numbers, length, stride), {}};
+  }
   const auto shortest = static_cast<std::int64_t>(std::min(cut, numbers.size() - cut));
   CONCORD_CHECK(shortest > length, ArgumentError, "{}: {} {} leave {} for a part; a sample of {} needs one more", name,
-                numbers.size(), unit, shortest, length);
-  return {samples_of(numbers.first(cut), length, stride > 0 ? stride : length),
-          samples_of(numbers.subspan(cut), length, length)};
+                all, unit, shortest, length);
+  return {samples_of(numbers.first(cut), length, stride), samples_of(numbers.subspan(cut), length, length)};
 }
 
 }  // namespace concord::data

@@ -16,8 +16,8 @@ struct TextParts {
 };
 
 /// Features i32 [N, length] and as labels the numbers one place further on. The end of the text, `validation_part` of
-/// it, is for validation. `stride` 0 is the length. Throws ArgumentError that begins with `name` if an option is out of
-/// range, or a part shorter than a sample and one more; `unit` is "characters" or "tokens".
+/// it, is for validation; with 0 there is none. `stride` 0 is the length. Throws ArgumentError that begins with `name`
+/// if an option is out of range, or a part shorter than a sample and one more; `unit` is "characters" or "tokens".
 [[nodiscard]] TextParts text_parts(std::span<const std::int32_t> numbers, std::int64_t length, std::int64_t stride,
                                    double validation_part, const std::string& name, std::string_view unit);
 

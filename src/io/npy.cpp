@@ -184,7 +184,7 @@ std::optional<std::uint64_t> elements_of(const std::vector<std::int64_t>& shape,
 
 }  // namespace
 
-Tensor parse_npy(std::string_view content, std::string_view subject) {
+NpyArray parse_npy_array(std::string_view content, std::string_view subject) {
   const std::string file(subject);
   const auto fail = [&](std::size_t byte, std::string_view message) {
     throw FormatError(fmt::format("{}, byte {}: {}", file, byte, message));
@@ -228,10 +228,15 @@ Tensor parse_npy(std::string_view content, std::string_view subject) {
     fail(data_at + misfit->index * stored.bytes, fmt::format("element {} is {}, outside the range of {}", misfit->index,
                                                              misfit->number, name_of(element->kept)));
   }
-  if (element->code == "b1") {
+  const bool is_boolean = element->code == "b1";
+  if (is_boolean) {
     for (std::uint8_t& flag : tensor.values<std::uint8_t>()) flag = flag != 0 ? 1 : 0;
   }
-  return header.fortran_order && header.shape.size() > 1 ? row_major(tensor) : tensor;
+  return {header.fortran_order && header.shape.size() > 1 ? row_major(tensor) : tensor, is_boolean};
+}
+
+Tensor parse_npy(std::string_view content, std::string_view subject) {
+  return parse_npy_array(content, subject).tensor;
 }
 
 Tensor read_npy(const std::filesystem::path& path) { return parse_npy(read_file(path), printable(path.string())); }

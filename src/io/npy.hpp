@@ -20,6 +20,13 @@ namespace io {
 /// The same, of the bytes of such a file. Messages begin with `subject`.
 [[nodiscard]] Tensor parse_npy(std::string_view content, std::string_view subject);
 
+struct NpyArray {
+  Tensor tensor;
+  bool is_boolean = false;  // u8 that is 0 or 1
+};
+/// As parse_npy, and whether the file says bool.
+[[nodiscard]] NpyArray parse_npy_array(std::string_view content, std::string_view subject);
+
 /// The element type of a written array.
 enum class NpyType : std::uint8_t {
   same,     // that of the tensor: float32, int32, uint8

@@ -10,7 +10,6 @@
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
 #include "concord/core/utf8.hpp"
-#include "concord/io/npy.hpp"
 #include "concord/io/zip.hpp"
 
 namespace concord::io {
@@ -33,14 +32,16 @@ NpzFile::~NpzFile() = default;
 
 bool NpzFile::has(std::string_view name) const { return std::ranges::find(names_, name) != names_.end(); }
 
-Tensor NpzFile::read(std::string_view name) const {
+Tensor NpzFile::read(std::string_view name) const { return read_array(name).tensor; }
+
+NpyArray NpzFile::read_array(std::string_view name) const {
   const std::string entry = fmt::format("{}{}", name, kNpySuffix);
   const std::string place = archive_->place_of(entry);
   std::vector<std::string> shown;
   for (const std::string& one : names_) shown.push_back(printable(one));
   CONCORD_CHECK(has(name), ArgumentError, "{}: there is no such array. There are: {}", place,
                 names_.empty() ? "none" : fmt::format("{}", fmt::join(shown, ", ")));
-  return with_host_memory(place, [&] { return parse_npy(archive_->read_text(entry), place); });
+  return with_host_memory(place, [&] { return parse_npy_array(archive_->read_text(entry), place); });
 }
 
 }  // namespace concord::io

@@ -9,6 +9,7 @@
 
 #include "concord/core/export.hpp"
 #include "concord/core/tensor.hpp"
+#include "concord/io/npy.hpp"
 
 namespace concord::io {
 class ZipArchive;
@@ -34,6 +35,8 @@ class NpzFile {
   /// Reads an array, with the types and errors of read_npy. Throws ArgumentError with the names that there are, and
   /// FormatError if the sum of an entry is wrong, or if it is encrypted or neither stored nor deflated.
   [[nodiscard]] Tensor read(std::string_view name) const;
+  /// The same, and whether it is of bool.
+  [[nodiscard]] NpyArray read_array(std::string_view name) const;
 
  private:
   std::unique_ptr<ZipArchive> archive_;

@@ -27,6 +27,18 @@ TEST_CASE("characters become numbers and the next character the label", "[data]"
   CHECK(dense.train.size() == 13);
 }
 
+TEST_CASE("without a validation part all of a text is cut into samples", "[data]") {
+  const TemporaryFolder folder;
+  const auto path = folder / "text.txt";
+  write_file(path, "abcabcabca");
+  const data::Characters text = data::characters(path, {.length = 3, .validation_part = 0});
+  CHECK(text.train.size() == 3);
+  CHECK(text.validation.features.elements() == 0);
+  CHECK(data::characters(path, {.length = 9, .validation_part = 0}).train.size() == 1);
+  CHECK_THROWS_WITH(data::characters(path, {.length = 10, .validation_part = 0}),
+                    contains("has 10 characters; a sample of 10 needs one more"));
+}
+
 TEST_CASE("bytes above 127 are characters too", "[data]") {
   const TemporaryFolder folder;
   const auto path = folder / "text.txt";

@@ -11,6 +11,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/io/npy.hpp"
 #include "concord/io/npz.hpp"
@@ -49,12 +50,21 @@ Tensor channels_first(const Tensor& from) {
   return to;
 }
 
-Tensor features_of_array(Tensor array) {
+Tensor laid_out(Tensor array) {
   const Shape& shape = array.shape();
   if (array.dtype() != DType::u8) return array;
   if (shape.rank() == 3) return array.reshaped(Shape{shape[0], 1, shape[1], shape[2]});
   if (shape.rank() == 4 && is_colour_count(shape[3]) && !is_colour_count(shape[1])) return channels_first(array);
   return array;
+}
+
+void take_features(io::NpyArray array, Dataset& dataset) {
+  dataset.features = laid_out(std::move(array.tensor));
+  if (dataset.features.dtype() != DType::u8) return;
+  const bool is_image = dataset.features.shape().rank() > 3;
+  if (!is_image) dataset.scale = 1;
+  if (!is_image || !array.is_boolean) return;
+  for (std::uint8_t& level : dataset.features.values<std::uint8_t>()) level = level != 0 ? 255 : 0;
 }
 
 Tensor labels_of_array(Tensor array) {
@@ -71,8 +81,9 @@ Tensor labels_of_array(Tensor array) {
 }
 
 /// `x` and `y` name the arrays in messages.
-Dataset dataset_of_arrays(std::string name, Tensor features, Tensor labels, const std::string& x, const std::string& y,
-                          std::optional<std::int32_t> ignored) {
+Dataset dataset_of_arrays(std::string name, io::NpyArray array, Tensor labels, const std::string& x,
+                          const std::string& y, std::optional<std::int32_t> ignored) {
+  const Tensor& features = array.tensor;
   CONCORD_CHECK(features.shape().rank() >= 1 && labels.shape().rank() >= 1, FormatError,
                 "{} is {} and {} is {}: both need a first dimension, of the samples", x, features.spec().str(), y,
                 labels.spec().str());
@@ -82,7 +93,7 @@ Dataset dataset_of_arrays(std::string name, Tensor features, Tensor labels, cons
                 x, y, features.spec().str(), labels.spec().str());
   Dataset dataset;
   dataset.name = std::move(name);
-  dataset.features = features_of_array(std::move(features));
+  take_features(std::move(array), dataset);
   dataset.labels = labels_of_array(std::move(labels));
   if (dataset.labels.dtype() == DType::i32) {
     const auto values = dataset.labels.values<std::int32_t>();
@@ -97,6 +108,10 @@ Dataset dataset_of_arrays(std::string name, Tensor features, Tensor labels, cons
   }
   data::check(dataset, {&ignored, 1});
   return dataset;
+}
+
+io::NpyArray read_array(const std::filesystem::path& path) {
+  return io::parse_npy_array(read_file(path), printable(path.string()));
 }
 
 bool has_one_of(const io::NpzFile& file, std::span<const std::string_view> names) {
@@ -121,7 +136,7 @@ std::string find_array(const io::NpzFile& file, std::string_view given, std::spa
 Dataset npy(const std::filesystem::path& features, const std::filesystem::path& labels,
             std::optional<std::int32_t> ignored) {
   return with_host_memory(printable(features.string()), [&] {
-    return dataset_of_arrays(features.filename().string(), io::read_npy(features), io::read_npy(labels),
+    return dataset_of_arrays(features.filename().string(), read_array(features), io::read_npy(labels),
                              printable(features.string()), printable(labels.string()), ignored);
   });
 }
@@ -131,10 +146,10 @@ Dataset npy(const std::filesystem::path& features) {
   return with_host_memory(name, [&] {
     Dataset dataset;
     dataset.name = features.filename().string();
-    Tensor array = io::read_npy(features);
-    CONCORD_CHECK(array.shape().rank() >= 1 && array.elements() > 0, FormatError,
-                  "{} is {}: it needs a first dimension, of the samples", name, array.spec().str());
-    dataset.features = features_of_array(std::move(array));
+    io::NpyArray array = read_array(features);
+    CONCORD_CHECK(array.tensor.shape().rank() >= 1 && array.tensor.elements() > 0, FormatError,
+                  "{} is {}: it needs a first dimension, of the samples", name, array.tensor.spec().str());
+    take_features(std::move(array), dataset);
     return dataset;
   });
 }
@@ -154,7 +169,7 @@ Dataset npz(const std::filesystem::path& path, std::string_view x, std::string_v
     const auto place = [&](const std::string& name) {
       return fmt::format("{}, {}", printable(path.string()), printable(name));
     };
-    return dataset_of_arrays(path.filename().string(), file.read(features), file.read(labels), place(features),
+    return dataset_of_arrays(path.filename().string(), file.read_array(features), file.read(labels), place(features),
                              place(labels), ignored);
   });
 }

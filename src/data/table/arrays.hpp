@@ -15,7 +15,8 @@ namespace data {
 /// Reads features [N, …] and labels from .npy files, with the element types of io::read_npy.
 ///
 /// Images in bytes become [N, C, H, W]: u8 [N, H, W] is grey, and u8 [N, H, W, C] with C 1 or 3 is transposed, as Keras
-/// stores it, unless the second dimension is 1 or 3 too. Other features stay as they are.
+/// stores it, unless the second dimension is 1 or 3 too. A byte b of an image counts as b/255. Other features stay as
+/// they are, also bytes [N, F]. bool counts as 0 and 1; in images its bytes are 0 and 255.
 ///
 /// Whole numbers are class indices, one more than the largest is the number of classes: [N], [N, 1], which becomes [N],
 /// or one for each position or pixel [N, …]; labels equal to `ignored` do not count. Floating point numbers are

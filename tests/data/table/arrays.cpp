@@ -77,6 +77,21 @@ TEST_CASE("whole numbers are classes and others are targets", "[data]") {
   CHECK_THAT(thrown([] { static_cast<void>(data::npy("none.npy", "none.npy")); }), contains("none.npy"));
 }
 
+TEST_CASE("bytes of a table and bool are numbers, not levels of grey", "[data]") {
+  const Tensor labels = counting_array<std::int32_t>(Shape{4}, 2);
+  CHECK(read_arrays(counting_array<std::uint8_t>(Shape{4, 7}), labels).feature_specs()[0].scale == 1);
+  CHECK(read_arrays(counting_array<std::uint8_t>(Shape{4}), labels).feature_specs()[0].scale == 1);
+  CHECK(read_arrays(counting_array<std::uint8_t>(Shape{4, 2, 7}), labels).feature_specs()[0].scale == 1.0F / 255);
+  const auto flags = [&](Shape shape) {
+    const TemporaryFolder folder;
+    io::write_npy(folder / "X.npy", counting_array<std::uint8_t>(std::move(shape), 2), io::NpyType::boolean);
+    Dataset dataset = data::npy(folder / "X.npy");
+    return static_cast<float>(dataset.features.values<std::uint8_t>()[1]) * dataset.scale;
+  };
+  CHECK(flags(Shape{4, 7}) == 1);
+  CHECK(flags(Shape{4, 2, 7}) == 1);
+}
+
 TEST_CASE("the arrays of an .npz file are found by usual names, by split, or by those given", "[data]") {
   const TemporaryFolder folder;
   const auto write = [&](const std::string& name, const std::vector<std::string>& arrays) {
