@@ -19,20 +19,39 @@ void read_number(const DataSpec& spec, const char* key, Number& number) {
   number = *value;
 }
 
+/// Those of the spec, and of `before` where it says nothing.
+data::AudioFeatures features_in(const DataSpec& spec, data::AudioFeatures before) {
+  read_number(spec, "rate", before.rate);
+  read_number(spec, "seconds", before.seconds);
+  read_number(spec, "mels", before.mels);
+  const std::string by = spec.option("normalise");
+  if (by == "none") before.normalisation = data::AudioNormalisation::none;
+  if (by == "recording") before.normalisation = data::AudioNormalisation::recording;
+  if (by == "features") before.normalisation = data::AudioNormalisation::features;
+  CONCORD_CHECK(by.empty() || by == "none" || by == "recording" || by == "features", ArgumentError,
+                "audio: normalise={} is none of none, recording and features", by);
+  return before;
+}
+
 }  // namespace
+
+void check_audio_fits(const DataSpec& spec, const Trained& trained) {
+  const auto require = [&](const char* key, bool is_same) {
+    CONCORD_CHECK(spec.option(key).empty() || is_same, ArgumentError,
+                  "audio: {}={} is not what the weights were trained with; leave it out", key, spec.option(key));
+  };
+  require("alphabet", trained.alphabet.empty() || spec.option("alphabet") == trained.alphabet);
+  if (!trained.audio) return;
+  const data::AudioFeatures given = features_in(spec, *trained.audio);
+  require("rate", given.rate == trained.audio->rate);
+  require("seconds", given.seconds == trained.audio->seconds);
+  require("mels", given.mels == trained.audio->mels);
+  require("normalise", given.normalisation == trained.audio->normalisation);
+}
 
 data::AudioOptions audio_options(const DataSpec& spec, const models::Model& model, const Trained& trained) {
   data::AudioOptions options;
-  if (trained.audio) options.features = *trained.audio;
-  read_number(spec, "rate", options.features.rate);
-  read_number(spec, "seconds", options.features.seconds);
-  read_number(spec, "mels", options.features.mels);
-  const std::string by = spec.option("normalise");
-  if (by == "none") options.features.normalisation = data::AudioNormalisation::none;
-  if (by == "recording") options.features.normalisation = data::AudioNormalisation::recording;
-  if (by == "features") options.features.normalisation = data::AudioNormalisation::features;
-  CONCORD_CHECK(by.empty() || by == "none" || by == "recording" || by == "features", ArgumentError,
-                "audio: normalise={} is none of none, recording and features", by);
+  options.features = features_in(spec, trained.audio.value_or(options.features));
   options.transcripts = model.task == models::Task::transcription;
   const std::string transcripts = spec.option("transcripts");
   CONCORD_CHECK(transcripts.empty() || transcripts == "yes" || transcripts == "no", ArgumentError,

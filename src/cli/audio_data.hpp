@@ -13,6 +13,8 @@ namespace concord::cli {
 /// transcription takes lists with transcripts. Throws ArgumentError for a value that is none.
 [[nodiscard]] data::AudioOptions audio_options(const DataSpec& spec, const models::Model& model,
                                                const Trained& trained);
+/// Throws ArgumentError for an option that says otherwise than the weights: the network knows no other features.
+void check_audio_fits(const DataSpec& spec, const Trained& trained);
 /// Throws ArgumentError if spectrograms have other frequencies than the network takes.
 void check_fits_audio(const Shape& sample, const models::Model& model);
 /// The characters in UTF-8 and the blank.

@@ -15,6 +15,8 @@ struct DataOptions {
   std::vector<float> mean = {}, deviation = {};
   bool skips_bad = true;         // rows of a table, recordings
   bool may_lack_labels = false;  // of npy: features alone, to predict
+  bool is_trained_on = true;     // masks need more than one class
+  bool is_as_stored = false;     // arrays keep their types, and numbers that are not finite
   std::string cache = {}, cache_directory = {};
   CLI::Option* mean_option = nullptr;
 

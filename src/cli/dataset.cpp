@@ -1,4 +1,4 @@
-// Parts of data sets, as a network takes them (dataset_network.cpp: the network for them).
+// Parts of data sets, as a network takes them (dataset_arrays.cpp: arrays; dataset_network.cpp: the network for them).
 #include "concord/cli/dataset.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +17,8 @@
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
+#include "concord/data/image/image_samples.hpp"
+#include "concord/data/image/mask_classes.hpp"
 #include "concord/data/in_memory.hpp"
 
 namespace concord::cli {
@@ -35,7 +37,9 @@ DataSource::DataSource(DataOptions options, const models::Model& model, std::uin
   if (spec_.kind == "folder") require_masks(spec_, has_masks());
   CONCORD_CHECK(spec_.is_images() || options_.cache.empty(), ArgumentError,
                 "--cache is for files of images; {} data has none", spec_.kind);
+  if (spec_.kind == "audio") check_audio_fits(spec_, trained_);
   if (trained_.preprocessing) class_names_ = trained_.preprocessing->class_names;
+  if (class_names_.empty() && !has_masks() && !trained_.has_targets) numbered_classes_ = trained_.classes;
 }
 
 DataSource::~DataSource() = default;
@@ -56,7 +60,7 @@ const data::ImageSet* DataSource::images(std::string_view name) {
   CONCORD_CHECK(has_masks() || spec_.kind != "folder" || model_.task != models::Task::segmentation, ArgumentError,
                 "{} is a model for {}, and {} has no masks: add masks=DIR and classes=N", model_.name,
                 models::name_of(model_.task), spec_.text);
-  data::ImageOptions how{.class_names = class_names_};
+  data::ImageOptions how{.class_names = class_names_, .numbered_classes = numbered_classes_};
   if (name == "train") how.list = spec_.option("list");
   how.masks = masks_of_part(spec_, name);
   how.masks_in_shards = has_masks();
@@ -67,7 +71,12 @@ const data::ImageSet* DataSource::images(std::string_view name) {
   CONCORD_CHECK(set->has_masks() == has_masks(), ArgumentError,
                 "{} is a model for {}, and no sample of {} has a mask (seg.png or mask.png in its shards)", model_.name,
                 models::name_of(model_.task), set->name());
-  if (class_names_.empty() && !has_masks()) class_names_ = set->class_names();
+  take_classes(*set);
+  if (has_masks() && !options_.may_lack_labels) {
+    const SharedSamples plain = set->with(*transform());
+    data::check_classes_in_masks(dynamic_cast<const data::ImageSamples&>(*plain).records(),
+                                 name != "train" || !options_.is_trained_on);
+  }
   if (!options_.cache.empty()) {
     if (!cache_budget_) cache_budget_ = parse_bytes(options_.cache);
     set = set->cached(*cache_budget_, options_.cache_directory, transform()->channels);
@@ -75,12 +84,20 @@ const data::ImageSet* DataSource::images(std::string_view name) {
   return &*set;
 }
 
+void DataSource::take_classes(const data::ImageSet& set) {
+  if (knows_classes()) return;
+  class_names_ = set.class_names();
+  if (class_names_.empty() && !set.labels().empty()) numbered_classes_ = set.labels()[0].classes;
+}
+
+bool DataSource::knows_classes() const { return has_masks() || !class_names_.empty() || numbered_classes_ > 0; }
+
 SharedSamples DataSource::augmented(std::string_view name, const data::ImageAugmentation& augmentation) {
   if (!spec_.is_images()) {
     SharedSamples samples = part(name);
     return !samples || augmentation.is_empty() ? samples : augmented_arrays(*samples, augmentation);
   }
-  if (name != "train" && class_names_.empty() && !has_masks()) static_cast<void>(images("train"));  // its classes count
+  if (name != "train" && !knows_classes()) static_cast<void>(images("train"));  // its classes count
   const data::ImageSet* const set = images(name);
   if (set == nullptr) return {};
   data::ImageTransform how = *transform();
@@ -98,8 +115,20 @@ SharedSamples DataSource::part(std::string_view name) {
   return samples;
 }
 
-DataSource::Evaluated DataSource::evaluated(std::string_view split) {
+namespace {
+
+constexpr std::string_view kWholeText = "all";
+
+}  // namespace
+
+DataSource::Evaluated DataSource::evaluated(std::string_view split, bool is_given) {
+  const bool is_whole = spec_.kind == "text" && !is_given;
+  if (is_whole) split = kWholeText;
   SharedSamples samples = part(split);
+  if (is_whole) {
+    say(fmt::format("the whole text is taken, {}; --split test takes its end, which trainings on it leave out",
+                    counted(samples->size(), "sample")));
+  }
   if (samples || split == "train") return {samples, std::string(split)};
   samples = part("train");
   log(LogLevel::warning, fmt::format("{} has no {} part: the whole set is taken, {}", spec_.text, split,
@@ -133,21 +162,6 @@ SharedSamples DataSource::read_random(std::string_view name) const {
   const std::int64_t test = std::min(kRandomTest, most);
   const Dataset all = random_data(model_, trained_, sample, train + test, seed_);
   return name == "train" ? data::slice(all, 0, train) : data::slice(all, train, test);
-}
-
-SharedSamples DataSource::read_arrays(std::string_view name) const {
-  if (spec_.kind == "npz") {
-    const bool are_named = !spec_.option("x").empty() || !spec_.option("y").empty();
-    if (name != "train" && (are_named || !data::npz_has_test(spec_.path))) return {};
-    return data::npz(spec_.path, spec_.option("x"), spec_.option("y"), name);
-  }
-  const std::string pair = name == "train" ? spec_.path : spec_.option("test");
-  if (pair.empty()) return {};
-  const std::size_t comma = pair.find(',');
-  if (comma == std::string::npos && options_.may_lack_labels) return data::npy(pair);
-  CONCORD_CHECK(comma != std::string::npos, ArgumentError,
-                "npy: needs the files of features and labels: npy:X.npy,Y.npy; only predict needs no labels");
-  return data::npy(pair.substr(0, comma), pair.substr(comma + 1));
 }
 
 data::CsvOptions DataSource::table_options() const {
@@ -215,13 +229,16 @@ SharedSamples DataSource::read_text(std::string_view name) {
                   "text: the weights were trained with other tokens than those of vocab and merges; leave the two out");
     trained_.bpe = std::move(given);
   }
+  const bool is_whole = name == kWholeText;
+  const double rest = is_whole ? 0 : data::CharacterOptions().validation_part;
   if (trained_.bpe) {
-    data::Tokens text = data::tokens(files, *trained_.bpe, {.length = model_.input[0]});
-    return name == "train" ? std::move(text.train) : std::move(text.validation);
+    data::Tokens text = data::tokens(files, *trained_.bpe, {.length = model_.input[0], .validation_part = rest});
+    return is_whole || name == "train" ? std::move(text.train) : std::move(text.validation);
   }
-  data::Characters text = data::characters(files, {.length = model_.input[0], .alphabet = trained_.alphabet});
+  data::Characters text =
+      data::characters(files, {.length = model_.input[0], .validation_part = rest, .alphabet = trained_.alphabet});
   trained_.alphabet = text.alphabet;
-  return name == "train" ? text.train : text.validation;
+  return is_whole || name == "train" ? text.train : text.validation;
 }
 
 SharedSamples DataSource::read(std::string_view name) {

@@ -42,12 +42,13 @@ class DataSource {
   [[nodiscard]] SharedSamples part(std::string_view name);
   /// The same with the augmentation of `train`.
   [[nodiscard]] SharedSamples augmented(std::string_view name, const data::ImageAugmentation& augmentation);
-  /// The part `split`, or everything, "all", where the set does not come in parts.
+  /// The part `split`, or everything, "all", where the set does not come in parts, or is a text and the user has given
+  /// no part.
   struct Evaluated {
     SharedSamples samples;
     std::string part;
   };
-  [[nodiscard]] Evaluated evaluated(std::string_view split);
+  [[nodiscard]] Evaluated evaluated(std::string_view split, bool is_given);
 
   /// The network for these samples: as published, but for the words of a language model, and for the classes and the
   /// size of images of the user's own.
@@ -82,6 +83,9 @@ class DataSource {
   [[nodiscard]] SharedSamples read_text(std::string_view name);
   [[nodiscard]] SharedSamples read_random(std::string_view name) const;
   [[nodiscard]] const data::ImageSet* images(std::string_view name);
+  /// The classes of the training part hold for the others.
+  void take_classes(const data::ImageSet& set);
+  [[nodiscard]] bool knows_classes() const;
   void check_fits(const Samples& samples) const;
   /// Whether the labels are masks: of a folder with masks=, or of shards that are for segmentation.
   [[nodiscard]] bool has_masks() const;
@@ -96,6 +100,7 @@ class DataSource {
   std::uint64_t seed_;
   Trained trained_;
   std::vector<std::string> class_names_;                                      // of images, once known
+  int numbered_classes_ = 0;                                                  // of images whose classes have no names
   std::map<std::string, std::optional<data::ImageSet>, std::less<>> images_;  // by part
   std::optional<data::CacheBudget> cache_budget_;                             // of all parts
   std::function<std::vector<std::int32_t>(std::int64_t rows)> rows_of_;

@@ -48,6 +48,11 @@ void DataSource::check_fits(const Samples& samples) const {
       "{} has {} columns of labels; the command trains on several only from tables (csv:FILE,label=A,B). Keep "
       "one label on each line of the list",
       spec_.text, labels.size());
+  const bool has_rows_of_classes = !labels.empty() && labels[0].classes > 0 && labels[0].spec.shape.rank() == 1;
+  CONCORD_CHECK(!has_rows_of_classes || options_.is_as_stored || file_of(model_) != nullptr, ArgumentError,
+                "{} has {} whole numbers as the label of a sample, and {} takes one, the number of its class: (N). Of "
+                "one-hot rows give the column of the 1, as numpy.argmax(y, 1) does",
+                spec_.text, labels[0].spec.shape[0], model_.name);
   CONCORD_CHECK(!trained_.has_targets || labels.empty() || labels[0].spec.dtype == DType::f32, ArgumentError,
                 "the network predicts numbers, and {} has classes: give labels with a decimal point", spec_.text);
   const int classes = labels.empty() ? 0 : labels[0].classes;

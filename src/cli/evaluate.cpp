@@ -81,6 +81,8 @@ void check_fills_batches(const SavedNetwork& saved, const Samples& dataset) {
 
 /// Called after the results, which are printed in any case.
 void check_finite(const Metrics& metrics) {
+  const bool counts_none = metrics.accuracy && std::isnan(*metrics.accuracy) && std::isnan(metrics.loss);
+  if (counts_none) throw NonFinite("no label counts: all have the number that means no class");
   if (!std::isfinite(metrics.loss)) throw NonFinite("the loss is not finite");
 }
 
@@ -101,10 +103,11 @@ void run_evaluate(EvaluateArguments options) {
   const SavedNetwork saved = take_saved_network(options.words, options.saved.weights, options.saved.permit, "evaluate");
   options.evaluate.batch = batch_for(saved, options.evaluate.batch, *options.batch);
   take_data(options.words, saved, options.saved.data);
+  options.saved.data.is_trained_on = false;
   check_data_fits(saved, options.saved.data.text, "evaluate");
   const models::Model& model = *saved.model;
   DataSource source(options.saved.data, model, 1, saved.trained);
-  const auto [samples, part] = source.evaluated(options.saved.split);
+  const auto [samples, part] = source.evaluated(options.saved.split, options.saved.split_option->count() > 0);
   const Samples& dataset = *samples;
   if (dataset.label_specs().empty()) {
     throw ArgumentError(fmt::format("{} has no labels to evaluate; predict needs none", dataset.name));
@@ -155,8 +158,9 @@ void run_evaluate(EvaluateArguments options) {
     return check_finite(metrics);
   }
   std::cout << fmt::format("{}, loss {:.4f}", counted(metrics.samples, "sample"), metrics.loss);
-  if (metrics.accuracy) std::cout << fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
-  if (metrics.top_k) std::cout << fmt::format(", top-{} {:.2f} %", metrics.k, 100 * *metrics.top_k);
+  const auto is_there = [](const std::optional<double>& share) { return share && !std::isnan(*share); };
+  if (is_there(metrics.accuracy)) std::cout << fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
+  if (is_there(metrics.top_k)) std::cout << fmt::format(", top-{} {:.2f} %", metrics.k, 100 * *metrics.top_k);
   for (const auto& [name, value] : metrics.named) std::cout << fmt::format(", {} {:.4g}", escaped(name), value);
   std::cout << "\n";
   if (options.confusion) std::cout << "\n" << matrix_text(dataset, matrix);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "concord/cli/label_outputs.hpp"
+#include "concord/core/log.hpp"
 #include "concord/ops/loss_terms.hpp"
 #include "concord/ops/reduce.hpp"
 
@@ -111,6 +112,11 @@ void LabelMetrics::join(std::map<std::string, double>& metrics) const {
     ++found;
   }
   if (found > 0) metrics["mean IoU"] = sum / found;
+  const int absent = static_cast<int>(classes_.size()) - found;
+  if (absent > 0) {
+    log(LogLevel::warning, fmt::format("{} of {} classes are in no mask and no prediction; the mean IoU is that of {}",
+                                       absent, classes_.size(), found == 0 ? "none" : "the others"));
+  }
 }
 
 }  // namespace concord::cli

@@ -115,9 +115,9 @@ void SavedModelOptions::add(CLI::App& command) {
       ->check(file_name());
   permit.add(command);
   data.add(command, command.add_option("--data", data.text, kDataHelp));
-  command.add_option("--split", split, "The part of the data")
-      ->capture_default_str()
-      ->check(one_of({"train", "validation", "test"}));
+  split_option = command.add_option("--split", split, "The part of the data")
+                     ->capture_default_str()
+                     ->check(one_of({"train", "validation", "test"}));
 }
 
 Shape sample_shape(const std::string& text, const models::Model& model) {

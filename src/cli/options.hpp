@@ -46,6 +46,7 @@ struct SavedModelOptions {
   DataOptions data;
   PermitOption permit;
   std::string split = "test";
+  CLI::Option* split_option = nullptr;
   void add(CLI::App& command);
 };
 

@@ -27,9 +27,11 @@ ImageSet ImageSet::cached(std::uint64_t bytes, const std::filesystem::path& dire
 SharedSamples ImageSet::with(const ImageTransform& transform) const { return ImageSamples(records_, transform); }
 
 ImageSet folder(const std::filesystem::path& directory, const ImageOptions& options) {
-  return ImageSet(
-      open_folder(directory, options.list,
-                  {.class_names = options.class_names, .masks = options.masks, .mask_classes = options.mask_classes}));
+  return ImageSet(open_folder(directory, options.list,
+                              {.class_names = options.class_names,
+                               .masks = options.masks,
+                               .mask_classes = options.mask_classes,
+                               .numbered_classes = options.numbered_classes}));
 }
 
 ImageSet image_files(const std::vector<std::filesystem::path>& paths) { return ImageSet(open_files(paths)); }
@@ -37,13 +39,14 @@ ImageSet image_files(const std::vector<std::filesystem::path>& paths) { return I
 ImageSet image_set(const Dataset& dataset) { return ImageSet(open_arrays(dataset)); }
 
 ImageSet lmdb(const std::filesystem::path& path, const ImageOptions& options) {
-  return ImageSet(open_lmdb(path, {.class_names = options.class_names}));
+  return ImageSet(open_lmdb(path, {.class_names = options.class_names, .numbered_classes = options.numbered_classes}));
 }
 ImageSet tar(const std::string& pattern, const ImageOptions& options) {
   const std::vector<std::string> names = expand_braces(pattern);
   return ImageSet(open_tar({names.begin(), names.end()}, {.class_names = options.class_names,
                                                           .masks_in_shards = options.masks_in_shards,
-                                                          .mask_classes = options.mask_classes}));
+                                                          .mask_classes = options.mask_classes,
+                                                          .numbered_classes = options.numbered_classes}));
 }
 
 }  // namespace concord::data

@@ -70,6 +70,9 @@ struct ImageOptions {
   /// Of tar files with masks: whether these are the labels; else they are not used.
   bool masks_in_shards = true;
   int mask_classes = 0;  // indices in masks are below it, or are ImageTransform::mask_fill; 0: not checked
+  /// Of a trained model whose classes are numbers without names: their number. Classes with names have to be named by
+  /// these numbers, or by classes.txt, whose lines they are; then they have no names. Throws ArgumentError for others.
+  int numbered_classes = 0;
 };
 
 // The functions below throw IoError for what cannot be read, FormatError for what is damaged, and ArgumentError if

@@ -259,3 +259,52 @@ TEST_CASE("masks of parts lie in folders that are named like the parts", "[cli][
   CHECK(report["masks"]["pixels_without_class"] == 3 * kSide);
   CHECK(report["masks"]["pixels"][1] == (31 + 3 * kSide) * kSide);
 }
+
+TEST_CASE("parts of a set with masks may have other folders, as cities have", "[cli][masks]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  for (const std::string place : {"train/aachen", "train/bochum", "val/frankfurt"}) {
+    write_picture(folder, fmt::format("images/{}/0.png", place), kSide, kSide, 3,
+                  static_cast<int>(place.size() + static_cast<unsigned char>(place.back())));
+    std::filesystem::create_directories(folder / "labels" / place);
+    write_file(folder / "labels" / place / "0.png", data::encode_png(mask_of(0)));
+  }
+  const std::string spec =
+      fmt::format("folder:{},masks={},classes=3", (folder / "images").string(), (folder / "labels").string());
+  const nlohmann::json report = report_of(spec, 0);
+  CHECK(report["samples"] == 3);
+  CHECK(report["classes"].empty());
+  CHECK_THAT(report["warnings"].dump(), !test::contains("one class only"));
+  const Ended packed = pack(spec, (folder / "v.tar").string(), {"--part", "validation"});
+  INFO(packed.err);
+  CHECK(packed.code == 0);
+}
+
+TEST_CASE("masks of 0 and 255 are refused by a training, and told by an evaluation", "[cli][masks]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string right = write_streets(folder) + ",classes=3", weights = (folder / "w.safetensors").string();
+  const Arguments how{"--image", "32", "--batch", "3", "--max-steps", "1", "--validate", "none", "--out", weights};
+  static_cast<void>(losses_of(folder, "unet", right, how));
+  for (int i = 0; i < 6; ++i) {
+    data::Image mask = mask_of(i);
+    for (std::uint8_t& number : mask.pixels) number = number == 1 ? 255 : 0;
+    write_file(folder / fmt::format("labels/{}.png", i), data::encode_png(mask));
+  }
+  check_refusal({"train", "unet", "--data", right, "--device", cheap_device()}, 1,
+                {"all pixels of the masks with a class are of class 0", "such as 1 instead of 255"});
+  const Ended evaluated = run_command({"evaluate", weights, right, "--device", cheap_device()});
+  INFO(evaluated.err);
+  CHECK(evaluated.code == 0);
+  CHECK_THAT(evaluated.err, test::contains("all pixels of the masks with a class are of class 0"));
+
+  for (int i = 0; i < 6; ++i) {
+    data::Image mask = mask_of(i);
+    std::ranges::fill(mask.pixels, std::uint8_t{255});
+    write_file(folder / fmt::format("labels/{}.png", i), data::encode_png(mask));
+  }
+  const Ended nothing = run_command({"evaluate", weights, right, "--device", cheap_device()});
+  CHECK(nothing.code == 1);
+  CHECK_THAT(nothing.err, test::contains("no label counts: all have the number that means no class"));
+  CHECK_THAT(nothing.out, !test::contains("accuracy"));
+}

@@ -150,7 +150,10 @@ void warn_of_masks(const std::string& spec, const CheckedMasks& masks) {
   for (std::size_t i = 0; i < masks.pixels.size(); ++i) {
     if (masks.pixels[i] == 0) absent += fmt::format("{}{}", absent.empty() ? "" : ", ", i);
   }
-  if (!absent.empty()) log(LogLevel::warning, fmt::format("{}: no mask has a pixel of the classes {}", spec, absent));
+  if (absent.empty()) return;
+  log(LogLevel::warning,
+      fmt::format("{}: no mask has a pixel of the classes {}{}", spec, absent,
+                  masks.no_class > 0 ? "; 255 means no class: write a smaller number if it is one" : ""));
 }
 
 CheckedImages images_among(const AllImages& all, const std::vector<ImageFacts>& facts) {
@@ -217,6 +220,11 @@ void check_images(const std::vector<StoredPart>& parts, const CheckOptions& opti
     const std::vector<std::string> titles = titles_of(part);
     if (titles.size() > report.class_names.size()) report.class_names = titles;
   }
+  const auto has_other_names = [&](const StoredPart& part) {
+    return part.images->class_names != parts[0].images->class_names;
+  };
+  const bool has_masks = all.records(0).has_mask();  // then folders, such as those of cities, need not be the same
+  if (has_masks && std::ranges::any_of(parts, has_other_names)) report.class_names.clear();
   const std::map<std::int64_t, std::size_t> chosen =
       options.has_thumbnails ? chosen_rows(parts[0], report.class_names.size()) : std::map<std::int64_t, std::size_t>();
   std::vector<ImageFacts> facts(static_cast<std::size_t>(all.size));
@@ -271,7 +279,7 @@ void check_images(const std::vector<StoredPart>& parts, const CheckOptions& opti
                                   label_title(records, sample.row, report.class_names)};
   });
   report.images = images_among(all, facts);
-  if (all.records(0).has_mask()) {
+  if (has_masks) {
     report.masks = masks_among(all.records(0), memories);
     warn_of_masks(printable(report.spec), *report.masks);
   }

@@ -17,12 +17,16 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kPartNames = {"train", "validation", "test"};
 
-/// Stored images; `names` are the classes of the training part.
-data::RecordsPtr open_stored(const DataSpec& spec, std::string_view part, const std::vector<std::string>& names) {
+/// Stored images; `train` is the training part, whose classes hold for the others, or null.
+data::RecordsPtr open_stored(const DataSpec& spec, std::string_view part, const data::Records* train) {
   const std::filesystem::path path = path_of_part(spec, part);
   if (path.empty()) return nullptr;
-  data::RecordOptions how{.class_names = names, .masks = masks_of_part(spec, part)};
+  data::RecordOptions how{.masks = masks_of_part(spec, part)};
   how.mask_classes = classes_of_masks(spec).value_or(0);
+  if (train != nullptr && !train->has_mask()) {  // else the classes are those of pixels
+    how.class_names = train->class_names;
+    if (how.class_names.empty()) how.numbered_classes = train->labels[0].classes;
+  }
   if (spec.kind == "lmdb") return data::open_lmdb(path, how);
   data::RecordsPtr records;
   if (spec.kind == "tar") {
@@ -71,13 +75,13 @@ std::vector<StoredPart> open_named(const DataSpec& spec, std::span<const std::st
   CONCORD_CHECK(spec.kind != "random", ArgumentError, "random data is made, not stored: name a data set in files");
   std::vector<StoredPart> parts;
   if (spec.is_images()) {
-    std::vector<std::string> classes;
+    data::RecordsPtr train;
     for (const std::string_view name : kPartNames) {
       const bool is_wanted = std::ranges::find(names, name) != names.end();
       if (!is_wanted && name != "train") continue;
-      data::RecordsPtr records = open_stored(spec, name, classes);
+      data::RecordsPtr records = open_stored(spec, name, train.get());
       if (records == nullptr) continue;
-      if (classes.empty()) classes = records->class_names;
+      if (train == nullptr) train = records;
       if (is_wanted) parts.push_back({std::string(name), std::move(records), {}});
     }
     return parts;
@@ -90,6 +94,7 @@ std::vector<StoredPart> open_named(const DataSpec& spec, std::span<const std::st
   }
   DataOptions options;
   options.text = spec.text;
+  options.is_as_stored = true;
   DataSource source(std::move(options), any_model(spec), 1);
   for (const std::string_view name : names) {
     if (SharedSamples samples = source.part(name)) parts.push_back(stored_part(name, std::move(samples)));

@@ -81,7 +81,7 @@ Results predict_samples(const PredictArguments& options, const SavedNetwork& sav
     return predict_tables(options, saved, {});
   }
   DataSource source(options.data, *saved.model, 1, saved.trained);
-  const SharedSamples all = source.evaluated(options.split).samples;
+  const SharedSamples all = source.evaluated(options.split, options.split_option->count() > 0).samples;
   CONCORD_CHECK(options.first < all->size(), ArgumentError, "--first {}: {} has samples 0 to {}", options.first,
                 all->name, all->size() - 1);
   const std::int64_t count = std::min(options.count, all->size() - options.first);

@@ -2,6 +2,7 @@
 #include "concord/data/records/class_file.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "concord/core/check.hpp"
@@ -93,6 +94,25 @@ std::vector<std::string> name_classes(Column& labels, const std::vector<std::str
   }
   to_wanted_classes(labels, stored, wanted.empty() ? stored : wanted, source);
   return wanted.empty() ? stored : wanted;
+}
+
+void to_numbered_classes(Records& records, const std::vector<std::string>& stored, int classes) {
+  if (classes == 0 || records.class_names.empty() || records.has_mask()) return;
+  std::map<std::int32_t, std::int32_t> labels;  // by number
+  std::vector<std::int32_t> values;
+  for (const std::int32_t label : records.labels[0].values.values<std::int32_t>()) {
+    const std::string& name = records.class_names[static_cast<std::size_t>(label)];
+    const auto number = records.class_names == stored ? label : number_in_text<std::int32_t>(name).value_or(-1);
+    CONCORD_CHECK(number >= 0 && number < classes, ArgumentError,
+                  "{}: the class \"{}\" is unknown: the training had the numbers 0 to {} as classes, without names. "
+                  "Name the classes by these numbers, or write their names into {}, one a line from number 0 on",
+                  records.name, printable(name), classes - 1, kClassFile);
+    CONCORD_CHECK(labels.emplace(number, label).first->second == label, ArgumentError,
+                  "{}: two classes are the number {}, such as \"{}\"", records.name, number, printable(name));
+    values.push_back(number);
+  }
+  records.labels[0] = class_column(values, classes);
+  records.class_names.clear();
 }
 
 }  // namespace concord::data

@@ -10,6 +10,7 @@
 
 #include "concord/data/dataset.hpp"
 #include "concord/data/records/labels.hpp"
+#include "concord/data/records/records.hpp"
 
 namespace concord::data {
 
@@ -35,5 +36,11 @@ void to_wanted_classes(Column& labels, const std::vector<std::string>& stored, c
 /// the names.
 [[nodiscard]] std::vector<std::string> name_classes(Column& labels, const std::vector<std::string>& stored,
                                                     const std::vector<std::string>& wanted, const std::string& source);
+
+/// For a model whose classes are the numbers below `classes`, without names: makes the first labels such numbers, and
+/// the names are gone. A name of `stored`, which read_class_file gave, stands for its line, another one for the number
+/// that it is. Does nothing for 0 classes, labels without names and masks. Throws ArgumentError for a class that is
+/// none of the numbers.
+void to_numbered_classes(Records& records, const std::vector<std::string>& stored, int classes);
 
 }  // namespace concord::data

@@ -128,7 +128,7 @@ RecordsPtr classes_by_folder(const std::filesystem::path& directory, const FileT
   const auto records = records_in(directory, options.masks, std::move(paths), std::move(name));
   records->labels.push_back(class_column(labels, static_cast<int>(class_names.size())));
   records->class_names = std::move(class_names);
-  warn_of_classes(records->name, records->labels[0], records->class_names);
+  if (options.masks.empty()) warn_of_classes(records->name, records->labels[0], records->class_names);
   return records;
 }
 
@@ -175,7 +175,7 @@ RecordsPtr open_list(const std::filesystem::path& directory, const std::filesyst
   }
   records->labels = std::move(samples.labels);
   records->class_names = std::move(samples.class_names);
-  if (records->labels[0].values.dtype() == DType::i32) {
+  if (options.masks.empty() && records->labels[0].values.dtype() == DType::i32) {
     warn_of_classes(records->name, records->labels[0], records->class_names);
   }
   return records;
@@ -192,6 +192,7 @@ RecordsPtr open_folder(const std::filesystem::path& directory, const std::filesy
                            ? open_list(directory, list, options)
                            : open_tree(directory, fmt::format("folder {}", printable(directory.string())), options);
   records->mask_classes = options.mask_classes;
+  if (options.numbered_classes > 0) to_numbered_classes(*records, read_class_file(directory), options.numbered_classes);
   return records;
 }
 

@@ -147,6 +147,9 @@ RecordsPtr open_lmdb(const std::filesystem::path& directory, const RecordOptions
   const std::filesystem::path path = database_file(absolute_path(directory));
   auto records = std::make_shared<LmdbRecords>(path, options);
   warn_of_network(records->name, path);
+  if (options.numbered_classes > 0) {
+    to_numbered_classes(*records, read_class_file(path.parent_path()), options.numbered_classes);
+  }
   return records;
 }
 

@@ -20,6 +20,7 @@ struct RecordOptions {
   std::filesystem::path masks = {};
   bool masks_in_shards = true;  // of open_tar: masks are read, where there are some
   int mask_classes = 0;         // 0: indices in masks are not checked
+  int numbered_classes = 0;     // of a trained model whose classes are numbers without names (to_numbered_classes)
 };
 
 /// Files of images below a folder, sorted by the bytes of their paths: the class is the name of the folder in

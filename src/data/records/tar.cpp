@@ -255,8 +255,8 @@ RecordsPtr open_tar(const std::vector<std::filesystem::path>& shards, const Reco
       name);
   check_samples(name, set.rows.size());
   const bool has_mask = set.has_masks();
-  NamedLabels labels =
-      labels_of(set, class_names_beside(shards), has_mask ? std::vector<std::string>() : options.class_names, name);
+  const std::vector<std::string> stored_names = class_names_beside(shards);
+  NamedLabels labels = labels_of(set, stored_names, has_mask ? std::vector<std::string>() : options.class_names, name);
   auto records =
       std::make_shared<TarRecords>(std::move(set.shards), std::move(set.rows), std::move(set.keys), has_mask);
   records->name = std::move(name);
@@ -266,6 +266,7 @@ RecordsPtr open_tar(const std::vector<std::filesystem::path>& shards, const Reco
   }
   records->labels.push_back(std::move(labels.column));
   records->class_names = std::move(labels.class_names);
+  to_numbered_classes(*records, stored_names, options.numbered_classes);
   return records;
 }
 

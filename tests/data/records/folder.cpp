@@ -82,6 +82,18 @@ TEST_CASE("a folder of images follows links, and no circle of them twice", "[dat
   CHECK(warnings.one("1 folders that a link reaches once more are left out, such as a/again/"));
 }
 
+TEST_CASE("a link in a class to the folder of all classes reads no other class", "[data]") {
+  const TemporaryFolder folder;
+  write_in(folder, "cat/1.jpg", "cat");
+  write_in(folder, "dog/1.jpg", "dog");
+  std::filesystem::create_directory_symlink(folder.path(), folder / "cat/all");
+  const WarningsHeard warnings;
+  const auto records = open_folder_of(folder);
+  CHECK(names_in(*records, folder) == std::vector<std::string>{"cat/1.jpg", "dog/1.jpg"});
+  CHECK(classes_of(*records) == std::vector<std::int32_t>{0, 1});
+  CHECK(warnings.one("1 folders that a link reaches once more are left out, such as cat/all/"));
+}
+
 TEST_CASE("a folder of images: names with newlines or in other encodings", "[data]") {
   const TemporaryFolder folder;
   write_in(folder, "two\nlines/a\nb.jpg", "newline");
@@ -126,6 +138,30 @@ TEST_CASE("a folder of images takes the classes of a model", "[data]") {
                (void)open_folder_of(folder, {.class_names = {"a", "c"}});
              }),
              contains("the folder \"b\" is not one of the classes of the model: a, c"));
+}
+
+TEST_CASE("classes that a model has as numbers are no names in the order of their bytes", "[data]") {
+  const TemporaryFolder folder;
+  for (const int number : {0, 2, 10, 11}) write_in(folder, std::to_string(number) + "/1.jpg", "");
+  const data::RecordOptions twelve{.numbered_classes = 12};
+  const auto records = open_folder_of(folder, twelve);
+  CHECK(classes_of(*records) == std::vector<std::int32_t>{0, 10, 11, 2});
+  CHECK(records->labels[0].classes == 12);
+  CHECK(records->class_names.empty());
+  CHECK_THAT(message_of<ArgumentError>([&] { (void)open_folder_of(folder, {.numbered_classes = 11}); }),
+             contains("the class \"11\" is unknown") && contains("0 to 10 as classes"));
+  write_in(folder, "02/1.jpg", "");
+  CHECK_THAT(message_of<ArgumentError>([&] { (void)open_folder_of(folder, twelve); }),
+             contains("two classes are the number 2"));
+  CHECK(classes_of(*open_list_of(folder, "a.jpg 10\na.jpg 2\n", twelve)) == std::vector<std::int32_t>{10, 2});
+  CHECK_THAT(message_of<ArgumentError>([&] { (void)open_list_of(folder, "a.jpg zebra\na.jpg ant\n", twelve); }),
+             contains("the class \"zebra\" is unknown") && contains("one a line from number 0 on"));
+
+  const TemporaryFolder named;
+  write_in(named, "ant/1.jpg", "");
+  write_in(named, "zebra/1.jpg", "");
+  write_file(named / "classes.txt", "zebra\nant\n");
+  CHECK(classes_of(*open_folder_of(named, {.numbered_classes = 2})) == std::vector<std::int32_t>{1, 0});
 }
 
 TEST_CASE("masks lie beside a folder of images", "[data]") {
@@ -175,6 +211,10 @@ TEST_CASE("a list of images: classes by number, by name, and targets", "[data]")
   CHECK(several->labels[1].values.shape() == Shape{3, 1});
   CHECK(several->labels[2].classes == 2);
 
+  const auto tiny = open_list_of(folder, "a.jpg 0.5\na.jpg 1e-50\na.jpg -1e-400\n");
+  CHECK(tiny->labels[0].values.values<float>()[1] == 0);
+  CHECK(tiny->labels[0].values.values<float>()[2] == 0);
+
   const auto quote = open_list_of(folder, "a.jpg \"a \"\"b\"\"\"\na.jpg c\n");
   CHECK(quote->class_names == std::vector<std::string>{"a \"b\"", "c"});
 
@@ -202,6 +242,7 @@ TEST_CASE("a list of images: every bad line is named", "[data]") {
   CHECK_THAT(refused_list("a.jpg 2147483647\n"), contains("too large"));
   CHECK_THAT(refused_list("a.jpg 99999999999999999999\n"), contains("too large"));
   CHECK_THAT(refused_list("a.jpg 1.5\na.jpg nan\n"), contains("line 2: the target nan is not finite"));
+  CHECK_THAT(refused_list("a.jpg 1.5\na.jpg 1e50\n"), contains("line 2: the target 1e50 is not finite"));
   CHECK_THAT(refused_list("a.jpg 1.5\na.jpg 1,5\n"), contains("line 2: the label \"1,5\" is a word"));
   CHECK_THAT(refused_list(std::string_view("a\0.\0j\0", 6)), contains("has a zero byte"));
   const TemporaryFolder folder;
