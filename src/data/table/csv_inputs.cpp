@@ -46,7 +46,8 @@ std::vector<std::int32_t> known_classes(const CsvTable& table, const CsvEncoding
   for (const std::string& text : column->values) {
     places.push_back(place(text));
     const CsvNumber number = parse_csv_number(text, table.separator != ',');
-    if (places.back() < 0 && !label.is_text && number.kind == CsvFieldKind::number) places.back() = place(csv_class_name(number.value));
+    if (places.back() < 0 && !label.is_text && number.kind == CsvFieldKind::number)
+      places.back() = place(csv_class_name(number.value));
   }
   for (std::size_t row = 0; row < classes.size(); ++row) {
     const std::int32_t index = column->indices[row];
