@@ -128,6 +128,33 @@ class Update {
   std::vector<Scalar> formulas_;
 };
 
+/// A variable of the network that its layers assign: running statistics.
+bool is_statistic(const Variable& variable) {
+  const bool is_of_network = variable.role == VariableRole::parameter || variable.role == VariableRole::own;
+  return is_of_network && !variable.trainable && variable.spec.dtype == DType::f32;
+}
+
+/// What a layer assigns happens only in good runs. Averages follow running statistics as they follow parameters, and
+/// a count of batches is copied.
+void assign_of_layer(const Assignment& assignment, const StepNumbers& numbers) {
+  const Value variable = assignment.variable;
+  Graph& graph = variable.graph();
+  const VariablePtr& statistic = variable.node().variable;
+  if (!numbers.follow || !is_statistic(*statistic)) {
+    return graph.assign(variable, Update::kept_unless(numbers.ok, assignment.value, variable));
+  }
+  const Value average = state_variable(graph, average_of(graph, *statistic));
+  TermInputs inputs;
+  const Scalar next = inputs.term(assignment.value), old = inputs.term(average);
+  const bool is_count = variable.name().ends_with("num_batches_tracked");
+  const Scalar followed = is_count ? next : moved(old, next, inputs.term(numbers.follow));
+  const std::vector<Scalar> formulas{scalar::select(inputs.term(numbers.ok), next, inputs.term(variable)),
+                                     scalar::select(inputs.term(numbers.update), followed, old)};
+  const std::vector<Value> results = inputs.compute("when_ok", formulas, variable.shape());
+  graph.assign(variable, results[0]);
+  graph.assign(average, results[1]);
+}
+
 std::vector<Value> own_of(const std::vector<Exchanged>& exchanged) {
   std::vector<Value> own;
   for (const Exchanged& one : exchanged) own.push_back(one.own);
@@ -294,7 +321,7 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   for (const Assignment& assignment :
        is_exchanged ? assign_before_exchange(graph, earlier, staging != nullptr ? runs_of(options) : options.accumulate)
                     : earlier) {
-    graph.assign(assignment.variable, Update::kept_unless(numbers.ok, assignment.value, assignment.variable));
+    assign_of_layer(assignment, numbers);
   }
   if (staging != nullptr) return numbers.ok;
   if (is_exchanged && options.accumulate > 1) {

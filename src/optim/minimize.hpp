@@ -42,7 +42,8 @@ struct MinimizeOptions {
   /// the norm of unlike devices may differ by rounding. Not with `ranks`.
   int model_ranks = 1, model_rank = 0;
   /// Above 0: adds a variable "ema.<parameter>" for each trained parameter, ema ← decay·ema + (1 − decay)·parameter,
-  /// which starts as the result of the first update (Polyak and Juditsky, 1992; torch.optim.swa_utils).
+  /// which starts as the result of the first update (Polyak and Juditsky, 1992; torch.optim.swa_utils). Running
+  /// statistics, which layers assign, are averaged likewise (AveragedModel with use_buffers); counts are copied.
   double ema_decay = 0;
   /// Above 0: loss scaling, so that small gradients are not lost in fp16 (Micikevicius et al., "Mixed Precision
   /// Training", 2018). The loss is multiplied by the variable "optim.scale", whose initial value this is, and the
@@ -87,8 +88,8 @@ inline constexpr const char* kFlush = "optim.flush";
 
 /// The name of the average of a parameter, unless the network has a parameter with that name.
 [[nodiscard]] inline std::string ema_name(const std::string& parameter) { return "ema." + parameter; }
-/// The average of this parameter with MinimizeOptions::ema_decay. Its name is `ema_name`, or "ema.<parameter>'" if a
-/// parameter of a module has that name.
+/// The average of this parameter or running statistic with MinimizeOptions::ema_decay. Its name is `ema_name`, or
+/// "ema.<parameter>'" if a parameter of a module has that name.
 [[nodiscard]] Variable average_of(const Graph& graph, const Variable& parameter);
 
 /// Adds to the graph of `loss` (one element) the gradients of all its trainable variables, and their updates by

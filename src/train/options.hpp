@@ -74,8 +74,8 @@ struct TrainerOptions {
   /// own. Clipping applies to the joined gradient; schedules count updates. A batch whose labels are all ignored does
   /// not count; an update with only such batches is skipped.
   int accumulate = 1;
-  /// Above 0: `evaluate`, `predict` and `save` use an exponential moving average of the weights; each update keeps this
-  /// part of the old average (for example 0.999). Running statistics are not averaged; see Trainer::refresh_statistics.
+  /// Above 0: `evaluate`, `predict` and `save` use exponential moving averages of the weights and of the running
+  /// statistics; each update keeps this part of the old average (for example 0.999).
   double ema_decay = 0;
   /// The precision of matrix multiplications in training and evaluation. fp16 scales the loss
   /// (optim::MinimizeOptions::loss_scale).

@@ -24,6 +24,10 @@ class PendingFiles {
   void set_checkpoint(io::Checkpoint checkpoint, const std::filesystem::path& path, const Specs& known);
 
   [[nodiscard]] bool has_checkpoint() const { return checkpoint_.has_value(); }
+  /// Whether the checkpoint that waits, if there is one, has this tensor.
+  [[nodiscard]] bool contains(const std::string& name) const {
+    return checkpoint_ && checkpoint_->tensors.contains(name);
+  }
   /// A number of the checkpoint; nothing without one.
   [[nodiscard]] std::optional<std::int32_t> counter(const std::string& name) const;
   /// Throws FormatError unless the checkpoint, where there is one, has each of these tensors, and no others if `all`.

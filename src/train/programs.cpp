@@ -99,6 +99,11 @@ StepProgramPtr Programs::get(const ProgramKey& key) {
   return program;
 }
 
+void Programs::accept(const Traced& traced, Weights::Arrival arrival) {
+  if (!arrival.begun.empty()) programs_.remove_if([](const auto& entry) { return entry.first.averaged; });
+  weights_.accept(traced, std::move(arrival));
+}
+
 StepProgramPtr Programs::make(const ProgramKey& key) {
   if (pipeline_ != nullptr) return make_stage(key);
   return recipe_.model_parallel.is_on() ? make_part(key) : make_whole(key);
@@ -127,7 +132,7 @@ StepProgramPtr Programs::make_whole(const ProgramKey& key) {
   compiled.all_reduce_by([sums](const Operand& values, std::size_t count) {
     if (sums != nullptr) sums->sum(values, count);  // else it is the sum of this rank alone
   });
-  weights_.accept(traced, std::move(arrival));
+  accept(traced, std::move(arrival));
   return std::make_shared<StepProgram>(StepProgram{std::move(traced.graph), traced.outputs, traced.loss, traced.terms,
                                                    traced.metrics, std::move(compiled), std::move(update), exchange,
                                                    std::move(marks), std::move(late_marks)});
@@ -153,7 +158,7 @@ StepProgramPtr Programs::make_stage(const ProgramKey& key) {
   if (ends_updates) {
     pipeline_->note_averages({pipeline_->group(), *traced.graph, stages, *variables, VariableRole::average});
   }
-  weights_.accept(traced, std::move(arrival));
+  accept(traced, std::move(arrival));
   auto program = std::make_shared<StepProgram>(
       StepProgram{std::move(traced.graph), traced.outputs, traced.loss, traced.terms, traced.metrics, std::nullopt});
   program->stage = stage;

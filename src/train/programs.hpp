@@ -80,6 +80,7 @@ class Programs {
   [[nodiscard]] StepProgramPtr make(const ProgramKey& key);
   [[nodiscard]] StepProgramPtr make_whole(const ProgramKey& key);
   [[nodiscard]] StepProgramPtr make_stage(const ProgramKey& key);
+  void accept(const Traced& traced, Weights::Arrival arrival);
   /// The memory of what the ranks exchange in this step; null if they exchange nothing.
   [[nodiscard]] std::shared_ptr<Exchange> exchange_of(const Graph& graph);
   /// Lets the ranks of a divided network sum within this program.

@@ -71,10 +71,10 @@ class Trainer {
   /// below 1 and for labels outside the classes, ShapeError if the samples do not fit the network.
   [[nodiscard]] Metrics evaluate(const Samples& data, const EvaluateOptions& options = {});
   /// Replaces the running statistics of batch norm by their mean over the data, computed with the weights that
-  /// evaluations use, as torch.optim.swa_utils.update_bn does. Averaged weights (TrainerOptions::ema_decay) need it,
-  /// because their statistics were collected with other weights. Call it before evaluating or saving; further training
-  /// changes the statistics again. Samples come in random order in batches of one size; the remaining samples are
-  /// skipped. Throws as `fit`.
+  /// evaluations use, as torch.optim.swa_utils.update_bn does. With averaged weights (TrainerOptions::ema_decay) it
+  /// replaces the averages of the statistics, which were collected with other weights. Call it before evaluating or
+  /// saving; further training changes the statistics again. Samples come in random order in batches of one size; the
+  /// remaining samples are skipped. Throws as `fit`.
   void refresh_statistics(const Samples& data, std::int64_t batch = 256);
   /// Returns the outputs of the network for all samples, [N, …], in evaluation mode. u8 features are divided by 255,
   /// whatever scale the training set had.

@@ -1,6 +1,7 @@
 // Variables as programs bring them and files fill them.
 #include "concord/train/weights.hpp"
 
+#include <set>
 #include <utility>
 
 #include "concord/graph/shard.hpp"
@@ -9,6 +10,14 @@
 #include "concord/weights/load.hpp"
 
 namespace concord::train {
+namespace {
+
+Specs without(Specs specs, const std::map<std::string, std::string>& names) {
+  std::erase_if(specs, [&](const auto& entry) { return names.contains(entry.first); });
+  return specs;
+}
+
+}  // namespace
 
 Weights::Weights(const DevicePtr& device, const TrainerOptions& options)
     : is_stage_(options.pipeline.is_on()),
@@ -23,20 +32,29 @@ bool Weights::are_averaged() const {
 }
 
 Weights::Arrival Weights::expect(const Traced& traced, const ProgramKey& key) {
-  Arrival arrival{.is_training = key.purpose == Purpose::train, .fresh = {}, .network = {}, .loaded = {}, .shards = {}};
+  Arrival arrival{.is_training = key.purpose == Purpose::train, .fresh = {}, .network = {}, .loaded = {}};
+  const Graph& graph = *traced.graph;
+  std::set<std::string> trainable;
+  for (const VariablePtr& variable : graph.variables()) {
+    if (variable->trainable) trainable.insert(variable->name);
+  }
   const auto add = [&](const Variable& variable) {
-    if (!known_.contains(variable.name)) arrival.fresh.emplace(variable.name, whole_of(variable.spec, variable.shard));
     if (!variable.shard.is_whole()) arrival.shards.emplace(variable.name, variable.shard);
+    if (known_.contains(variable.name)) return;
+    const bool is_of_statistic = variable.role == VariableRole::average && !trainable.contains(variable.of);
+    if (is_of_statistic && pending_.has_checkpoint() && !pending_.contains(variable.name)) {
+      arrival.begun.emplace(variable.name, variable.of);
+    }
+    arrival.fresh.emplace(variable.name, whole_of(variable.spec, variable.shard));
   };
-  for (const VariablePtr& variable : traced.graph->variables()) {
+  for (const VariablePtr& variable : graph.variables()) {
     if (variable->role != VariableRole::transient) add(*variable);
-    if (!key.averaged || !optim::is_trained(*traced.graph, *variable, groups_)) continue;
-    add(optim::average_of(*traced.graph, *variable));
+    if (key.averaged && has_average(graph, *variable)) add(optim::average_of(graph, *variable));
   }
   for (const VariablePtr& weight : traced.weights) {
     arrival.network.emplace(weight->name, whole_of(weight->spec, weight->shard));
   }
-  pending_.check_checkpoint(arrival.fresh, arrival.is_training);
+  pending_.check_checkpoint(without(arrival.fresh, arrival.begun), arrival.is_training);
   arrival.loaded = pending_.read_weights(arrival.network);
   return arrival;
 }
@@ -46,13 +64,17 @@ VariablesPtr Weights::storage_for(const Graph& graph, bool averaged, std::span<c
   const auto view = std::make_shared<Variables>(variables_->device_pointer(), variables_->seed());
   for (const VariablePtr& variable : needed) {
     Storage held = variables_->require(variable, variable->name);
-    // Those of parameters that were frozen later stay.
-    const bool has_average = optim::is_trained(graph, *variable, groups_) ||
-                             variables_->related(variable->name, VariableRole::average).has_value();
-    if (has_average) held = variables_->require(optim::average_of(graph, *variable));
+    if (has_average(graph, *variable)) held = variables_->require(optim::average_of(graph, *variable));
     view->bind(variable->name, variable->spec, std::move(held));
   }
   return view;
+}
+
+bool Weights::has_average(const Graph& graph, const Variable& variable) const {
+  if (optim::is_trained(graph, variable, groups_)) return true;
+  if (variables_->related(variable.name, VariableRole::average)) return true;  // of one that was frozen later, too
+  const bool may_have = variable.role == VariableRole::parameter || variable.role == VariableRole::own;
+  return may_have && pending_.contains(optim::average_of(graph, variable).name);
 }
 
 void Weights::accept(const Traced& traced, Arrival arrival) {
@@ -62,7 +84,10 @@ void Weights::accept(const Traced& traced, Arrival arrival) {
   }
   shards_.merge(arrival.shards);
   if (pending_.has_checkpoint()) {
-    pending_.move_to(*variables_, arrival.fresh, shards_);
+    pending_.move_to(*variables_, without(arrival.fresh, arrival.begun), shards_);
+    for (const auto& [average, of] : arrival.begun) {
+      if (variables_->contains(average)) variables_->write(average, variables_->read(of));
+    }
   } else {
     start_averages(arrival.fresh);
   }

@@ -1,6 +1,7 @@
 // Weights: the variables of a training, and what files bring for them. Internal to the room.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ class Weights {
     Specs network;             // the network's parameters and running statistics
     io::TensorMap loaded;      // of these
     Shards shards = {};        // of what this rank has a part of
+    /// Averages that the checkpoint lacks, and what they begin as: it is of a time without averages of running
+    /// statistics. Programs that read averages before are to be made anew.
+    std::map<std::string, std::string> begun = {};
   };
   /// Throws FormatError where a file that waits does not fit.
   [[nodiscard]] Arrival expect(const Traced& traced, const ProgramKey& key);
@@ -60,6 +64,8 @@ class Weights {
  private:
   /// Puts weights where they belong, and in place of their averages.
   void write(const io::TensorMap& tensors);
+  /// Whether evaluations read an average in place of this variable of a graph that does not train.
+  [[nodiscard]] bool has_average(const Graph& graph, const Variable& variable) const;
   /// Averages that are new in the middle of a training, of parameters that were frozen before, begin as these are now.
   void start_averages(const Specs& fresh);
 

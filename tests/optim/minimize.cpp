@@ -178,6 +178,42 @@ TEST_CASE("averages follow the weights from the first update on", "[optim]") {
   }
 }
 
+TEST_CASE("averages follow running statistics as they follow weights, and copy a count", "[optim]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    nn::Linear layer{1, 1, {.bias = false}};
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, Shape{1, 1}});
+    const auto statistic = [&](const char* name, const Shape& shape) {
+      return graph.variable(std::make_shared<Variable>(name, TensorSpec{DType::f32, shape}));
+    };
+    const Value mean = statistic("running_mean", Shape{1}), count = statistic("num_batches_tracked", Shape{});
+    graph.assign(mean, reshape(x, Shape{1}));
+    graph.assign(count, count + 1.0F);
+    optim::minimize(sum(layer(x)), optim::Sgd{.lr = 1}, {.accumulate = 2, .ema_decay = 0.75});
+    const auto variables = std::make_shared<Variables>(device, 0);
+    Program program = compile(graph, {}, variables);
+    const auto run = [&](float value) {
+      program.write("x", Tensor::of<float>(Shape{1, 1}, std::vector<float>{value}));
+      program.run();
+    };
+    const auto average = [&](const char* name) { return variables->read(optim::ema_name(name)).values<float>()[0]; };
+    run(8);
+    CHECK(average("running_mean") == 0);  // no update yet
+    run(4);
+    CHECK(average("running_mean") == 4);
+    CHECK(average("num_batches_tracked") == 2);
+    run(100);
+    run(8);
+    CHECK(average("running_mean") == 5);  // 3/4·4 + 1/4·8
+    CHECK(average("num_batches_tracked") == 4);
+    run(1);
+    run(NAN);  // a failed step
+    CHECK(average("running_mean") == 5);
+    CHECK(average("num_batches_tracked") == 4);
+  }
+}
+
 TEST_CASE("the global norm is that of all values together", "[optim]") {
   for (const DevicePtr& device : devices()) {
     INFO(device->info().id);

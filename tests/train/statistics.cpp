@@ -36,8 +36,8 @@ Moments moments_of(const Dataset& data, const Tensor& weight, const Tensor& bias
 }
 
 void check_statistics(const Trainer& trainer, const Moments& expected, double epsilon) {
-  const Tensor mean = trainer.variables()->read("1.running_mean"),
-               variance = trainer.variables()->read("1.running_var");
+  const Tensor mean = trainer.variables()->read("ema.1.running_mean"),
+               variance = trainer.variables()->read("ema.1.running_var");
   for (std::size_t unit = 0; unit < expected.mean.size(); ++unit) {
     CHECK(mean.values<float>()[unit] == Approx(expected.mean[unit]).epsilon(epsilon).margin(1e-5));
     CHECK(variance.values<float>()[unit] == Approx(expected.variance[unit]).epsilon(epsilon));
@@ -61,20 +61,25 @@ TEST_CASE("statistics of batch norm are refreshed for averaged weights", "[train
                       {.seed = 1, .ema_decay = 0.9, .resident_fraction = resident}};
       trainer.fit(data, {.epochs = 3, .batch = 10});
       const Tensor own = trainer.variables()->read("0.weight").clone();
+      const Tensor own_mean = trainer.variables()->read("1.running_mean").clone();
       const Tensor average = trainer.variables()->read("ema.0.weight"), bias = trainer.variables()->read("ema.0.bias");
       trainer.refresh_statistics(data, 60);
       check_statistics(trainer, moments_of(data, average, bias), 1e-4);
       CHECK(std::ranges::equal(own.bytes(), trainer.variables()->read("0.weight").bytes()));
+      CHECK(std::ranges::equal(own_mean.bytes(), trainer.variables()->read("1.running_mean").bytes()));
 
       // Over batches: the mean of means is that of all samples, here too.
-      trainer.variables()->write("1.running_mean", Tensor::of<float>(Shape{3}, std::vector<float>{NAN, 1e30F, -1}));
+      trainer.variables()->write("ema.1.running_mean", Tensor::of<float>(Shape{3}, std::vector<float>{NAN, 1e30F, -1}));
       trainer.refresh_statistics(data, 20);
-      const Tensor mean = trainer.variables()->read("1.running_mean");
+      const Tensor mean = trainer.variables()->read("ema.1.running_mean");
       const Moments expected = moments_of(data, average, bias);
       for (std::size_t unit = 0; unit < 3; ++unit) {
         CHECK(mean.values<float>()[unit] == Approx(expected.mean[unit]).epsilon(1e-4).margin(1e-5));
       }
-      if (!momentum) CHECK(trainer.variables()->read("1.num_batches_tracked").values<float>()[0] == 3);
+      if (!momentum) {
+        CHECK(trainer.variables()->read("ema.1.num_batches_tracked").values<float>()[0] == 3);
+        CHECK(trainer.variables()->read("1.num_batches_tracked").values<float>()[0] == 18);  // the training's own
+      }
       trainer.refresh_statistics(data, 45);  // 15 are left over
       CHECK(std::isfinite(trainer.evaluate(data).loss));
       trainer.fit(data, {.epochs = 1, .batch = 10});  // and training goes on
