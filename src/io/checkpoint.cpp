@@ -14,6 +14,7 @@
 #include "concord/core/name_pattern.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/version.hpp"
+#include "concord/io/left_out.hpp"
 
 namespace concord::io {
 namespace {
@@ -106,19 +107,6 @@ std::string listed(const std::vector<std::string>& names, std::string_view kind)
 
 // "f16 [2, 3]", as a TensorSpec says it.
 std::string in_words(const TensorEntry& entry) { return fmt::format("{} {}", lower(entry.dtype), entry.shape.str()); }
-
-// PyTorch's batch-norm layers count batches beside their running mean; the counter has no influence with a momentum.
-bool is_batch_counter(std::string_view name, const std::map<std::string, TensorSpec>& network) {
-  constexpr std::string_view kCounter = "num_batches_tracked";
-  if (!name.ends_with(kCounter)) return false;
-  return network.contains(std::string(name.substr(0, name.size() - kCounter.size())) + "running_mean");
-}
-
-// Classifiers that only the training of GoogLeNet and Inception v3 calls, by torchvision's names: a file of all that
-// the network has may have them beside it.
-bool is_auxiliary(std::string_view name) {
-  return name.starts_with("aux1.") || name.starts_with("aux2.") || name.starts_with("AuxLogits.");
-}
 
 }  // namespace
 

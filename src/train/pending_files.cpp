@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "concord/core/log.hpp"
@@ -77,8 +78,14 @@ void PendingFiles::check_checkpoint(const Specs& expected, bool all) {
   check_tensors_of(*checkpoint_, checkpoint_path_, expected, all);
 }
 
-io::TensorMap PendingFiles::read_weights(const Specs& network) const {
-  return weights_ ? weights::load_reported(weights_->path, network, weights_->options) : io::TensorMap();
+io::TensorMap PendingFiles::read_weights(const Specs& network, const Specs& before) const {
+  if (!weights_) return {};
+  if (before.empty()) return weights::load_reported(weights_->path, network, weights_->options);
+  const auto is_read = [&](const auto& one) { return before.contains(one.first); };
+  if (std::ranges::all_of(network, is_read)) return {};
+  io::TensorMap rest = weights::load(weights_->path, network, {.strict = false}).tensors;
+  std::erase_if(rest, is_read);
+  return rest;
 }
 
 void PendingFiles::move_to(Variables& variables, const Specs& names, const Shards& shards) {

@@ -14,7 +14,8 @@ namespace concord::train {
 using Specs = std::map<std::string, TensorSpec>;
 using Shards = std::map<std::string, Shard>;
 
-/// At most one checkpoint and one file of weights, which count after those of the checkpoint.
+/// At most one checkpoint, and one file of weights, which count after those of the checkpoint. The file of weights
+/// stays known: layers that only the training calls, such as auxiliary classifiers, may take theirs after all others.
 class PendingFiles {
  public:
   /// Replaces the weights that wait. The header of the file is checked now.
@@ -32,13 +33,13 @@ class PendingFiles {
   [[nodiscard]] std::optional<std::int32_t> counter(const std::string& name) const;
   /// Throws FormatError unless the checkpoint, where there is one, has each of these tensors, and no others if `all`.
   void check_checkpoint(const Specs& expected, bool all);
-  /// What the file of weights that waits has of this network (weights::load); nothing where none does.
-  [[nodiscard]] io::TensorMap read_weights(const Specs& network) const;
+  /// What the file of weights has for this network (weights::load), or, where it was read for `before`, of what that
+  /// lacks. Nothing without a file.
+  [[nodiscard]] io::TensorMap read_weights(const Specs& network, const Specs& before) const;
 
   /// Moves these tensors, which were checked, from the checkpoint to the device; of those in `shards`, the part.
   void move_to(Variables& variables, const Specs& names, const Shards& shards);
   void drop_checkpoint() { checkpoint_.reset(); }
-  void drop_weights() { weights_.reset(); }
 
  private:
   struct WeightsFile {

@@ -55,7 +55,7 @@ Weights::Arrival Weights::expect(const Traced& traced, const ProgramKey& key) {
     arrival.network.emplace(weight->name, whole_of(weight->spec, weight->shard));
   }
   pending_.check_checkpoint(without(arrival.fresh, arrival.begun), arrival.is_training);
-  arrival.loaded = pending_.read_weights(arrival.network);
+  arrival.loaded = pending_.read_weights(arrival.network, network_);
   return arrival;
 }
 
@@ -93,7 +93,6 @@ void Weights::accept(const Traced& traced, Arrival arrival) {
   }
   if (arrival.is_training) pending_.drop_checkpoint();
   write(arrival.loaded);
-  pending_.drop_weights();
   known_.merge(arrival.fresh);
   network_.merge(arrival.network);
 }
@@ -104,11 +103,8 @@ Shard Weights::shard_of(const std::string& name) const {
 }
 
 void Weights::load(const std::filesystem::path& path, const io::LoadOptions& options) {
-  if (are_known()) {
-    write(weights::load_reported(path, network_, options));
-  } else {
-    pending_.set_weights(path, options);
-  }
+  if (are_known()) write(weights::load_reported(path, network_, options));
+  pending_.set_weights(path, options);
 }
 
 void Weights::resume(io::Checkpoint checkpoint, const std::filesystem::path& path) {

@@ -12,6 +12,7 @@
 #include "concord/core/name_pattern.hpp"
 #include "concord/core/text.hpp"
 #include "concord/io/element.hpp"
+#include "concord/io/left_out.hpp"
 
 namespace concord::weights {
 namespace {
@@ -19,13 +20,6 @@ namespace {
 bool matches_one(const std::vector<std::string>& patterns, std::string_view name) {
   return std::ranges::any_of(patterns,
                              [&](const std::string& pattern) { return match_name(pattern, name).has_value(); });
-}
-
-/// PyTorch's batch-norm layers count batches beside their running mean; the counter has no influence with a momentum.
-bool is_batch_counter(std::string_view name, const Specs& wanted) {
-  constexpr std::string_view kCounter = "num_batches_tracked";
-  if (!name.ends_with(kCounter)) return false;
-  return wanted.contains(std::string(name.substr(0, name.size() - kCounter.size())) + "running_mean");
 }
 
 /// The shape that a piece has as it is read; nothing if it cannot be split so.
@@ -109,10 +103,6 @@ Plan plan_of(const NameMap& map, const Entries& file, const Specs& wanted) {
     }
     sources.erase(found);
   }
-  for (const auto& [name, source] : sources) {
-    const bool is_ignored = is_batch_counter(name, wanted) || matches_one(map.ignore, name);
-    (is_ignored ? plan.ignored : plan.differences.unexpected).push_back(source);
-  }
   for (const auto& [name, spec] : wanted) {
     const auto found = plan.pieces.find(name);
     if (found == plan.pieces.end()) {
@@ -124,6 +114,12 @@ Plan plan_of(const NameMap& map, const Entries& file, const Specs& wanted) {
     if (problem.empty()) continue;
     plan.differences.misshaped.push_back(fmt::format("{}: {}", name, problem));
     plan.pieces.erase(found);
+  }
+  const bool is_whole = plan.pieces.size() == wanted.size();
+  for (const auto& [name, source] : sources) {
+    const bool is_ignored =
+        io::is_batch_counter(name, wanted) || matches_one(map.ignore, name) || (is_whole && io::is_auxiliary(name));
+    (is_ignored ? plan.ignored : plan.differences.unexpected).push_back(source);
   }
   return plan;
 }

@@ -88,3 +88,36 @@ TEST_CASE("auxiliary classifiers are trained, saved and left out of evaluations"
   CHECK(reader.evaluate(data).loss == trainer.evaluate(data).loss);
   CHECK_FALSE(reader.variables()->contains("aux2.fc2.bias"));
 }
+
+TEST_CASE("a training with auxiliary classifiers begins with those of a file, as far as it has them", "[models]") {
+  const models::Variant variant{.classes = 4, .dropout = false, .auxiliary = true};
+  const Dataset data = data::synthetic(Shape{3, 64, 64}, 4, 4, 0);
+  const TemporaryFolder folder;
+  const models::Model& model = models::find("googlenet");
+  const auto trainer_of = [&](std::uint64_t seed) {
+    return Trainer{models::make("googlenet", variant),
+                   models::loss_of(model, variant),
+                   optim::Sgd{.lr = 0},
+                   devices().front(),
+                   {.seed = seed}};
+  };
+  const auto bias = [](const Trainer& trainer) {
+    const Tensor tensor = trainer.variables()->read("aux2.fc1.bias");
+    return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end());
+  };
+  Trainer first = trainer_of(1);
+  first.fit(data, {.epochs = 1, .batch = 4});
+  first.save(folder / "with");
+  const auto begun = [&](const char* file) {
+    Trainer trainer = trainer_of(2);
+    trainer.load(folder / file);
+    trainer.prepare(data);  // without them
+    trainer.fit(data, {.epochs = 1, .batch = 4});
+    return bias(trainer);
+  };
+  CHECK(begun("with") == bias(first));
+  auto without = io::read_safetensors(folder / "with").tensors;
+  std::erase_if(without, [](const auto& one) { return one.first.starts_with("aux"); });
+  io::write_safetensors(folder / "without", without);
+  CHECK(begun("without") != bias(first));
+}

@@ -75,6 +75,20 @@ TEST_CASE("differences are refused all at once, and permitted by patterns", "[we
   CHECK(loaded.report.differences.unexpected == std::vector<std::string>{"head.bias"});
 }
 
+TEST_CASE("auxiliary classifiers are left out beside a whole network", "[weights]") {
+  io::TensorMap tensors{{"fc.weight", counted_from(0, {2, 2})},
+                        {"fc.bias", counted_from(0, {2})},
+                        {"aux1.conv.bn.running_mean", counted_from(0, {2})}};
+  {
+    const SavedFile file(tensors);
+    const weights::Loaded loaded = weights::load(file.path(), kLinear);
+    CHECK(loaded.report.differences.is_empty());
+    CHECK(loaded.report.ignored == std::vector<std::string>{"aux1.conv.bn.running_mean"});
+  }
+  tensors.emplace("aux3.conv.weight", counted_from(0, {2}));
+  CHECK_THAT(load_refusal(tensors, kLinear), contains("1 unexpected (aux3.conv.weight)"));
+}
+
 TEST_CASE("query, key and value become one tensor, in that order", "[weights]") {
   const std::string block = "vit.layers.0.attention.";
   io::TensorMap tensors;
