@@ -125,6 +125,7 @@ Row cross_validate_network(const CrossvalArguments& options, const std::string& 
     how.metadata = source.trained(own).metadata();
     how.seed += static_cast<std::uint64_t>(fold);
     // Samples of the fold count in no weight of a class.
+    how.evaluation = recipe.evaluation(source, own);
     const Objective objective = recipe.objective(source, data::Selection(of_fold.samples, training_rows), model);
     return Trainer(network, objective, recipe.training.make_optimizer(), device, how);
   };

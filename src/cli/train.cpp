@@ -208,6 +208,7 @@ void run_train(TrainArguments& options) {
   }
   const std::shared_ptr<nn::Module> network = data.network;
   TrainerOptions how = recipe.trainer_options(model, *data.train, *network);
+  how.evaluation = data.evaluation;
   options.sharing.apply(how);
   how.metadata = data.trained.metadata();
   how.metadata.merge(options.validation.metadata());

@@ -57,6 +57,7 @@ TrainData open_train_data(const TrainingRecipe& recipe, ValidationOptions& valid
     data.train = data::split(data.train, data.held_out, validation.seed).first;
   }
   data.objective = recipe.objective(source, *data.train, model);  // held-out samples count in no weight of a class
+  data.evaluation = recipe.evaluation(source, *data.train);
   if (data.test) check_test(data);
   return data;
 }

@@ -18,6 +18,7 @@ struct TrainData {
   std::int64_t held_out = 0;       // samples of the training set that are in `validation`
   std::shared_ptr<nn::Module> network;
   Objective objective;
+  Objective evaluation;  // TrainerOptions::evaluation
   Trained trained;
 };
 

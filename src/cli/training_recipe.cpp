@@ -98,12 +98,13 @@ void TrainingRecipe::add(CLI::App& command) {
   training.add_training(command);
   command.add_option("--schedule", schedule, kScheduleHelp)->capture_default_str()->check(schedule_text());
   command
-      .add_option("--label-smoothing", cross_entropy.label_smoothing, "Part of a label that is spread over all classes")
+      .add_option("--label-smoothing", cross_entropy.label_smoothing,
+                  "Part of a label that is spread over all classes; in training alone, not in the loss of a validation")
       ->check(from_0_below_1());
   command
       .add_option("--class-weights", class_weights,
-                  "Weight of each class in the loss, one number for each: 1,2.5,1; or balanced: all classes count the "
-                  "same")
+                  "Weight of each class in the loss of the training, one number for each: 1,2.5,1; or balanced: all "
+                  "classes count the same. Validations count every sample the same")
       ->check(weights_of_classes());
   command.add_option("--clip-norm", clip_norm, "Scale all gradients together to at most this norm")->check(positive());
   command.add_option("--clip-value", clip_value, "Clamp every gradient to [-x, x]")->check(positive());
@@ -155,6 +156,11 @@ Objective TrainingRecipe::objective(const DataSource& source, const Samples& sam
   const models::Variant network = variant(source, samples);
   check_loss_options(loss, model, network);
   return source.objective_for(samples, network, loss);
+}
+
+Objective TrainingRecipe::evaluation(const DataSource& source, const Samples& samples) const {
+  if (class_weights.empty() && cross_entropy.label_smoothing == 0) return {};
+  return source.objective_for(samples, variant(source, samples));
 }
 
 TrainerOptions TrainingRecipe::trainer_options(const models::Model& model, const Samples& samples,

@@ -34,6 +34,8 @@ struct TrainingRecipe {
   [[nodiscard]] models::Variant variant(const DataSource& source, const Samples& samples) const;
   /// What it is trained for. Throws ArgumentError if options of the loss do not fit it.
   [[nodiscard]] Objective objective(const DataSource& source, const Samples& samples, const models::Model& model) const;
+  /// What it is evaluated by (TrainerOptions::evaluation): the same without smoothed labels and weights of classes.
+  [[nodiscard]] Objective evaluation(const DataSource& source, const Samples& samples) const;
   [[nodiscard]] TrainerOptions trainer_options(const models::Model& model, const Samples& samples,
                                                nn::Module& network) const;
   /// All but the validation set and what watches the training.

@@ -79,7 +79,8 @@ void check_fit(const Recipe& recipe, const TrainerOptions& trainer, const Sample
   check_metrics(options.metrics);
   check_mixing(options.mixing, data);
   if (options.validate) check_data(recipe, *options.validate);
-  if (options.early_stopping) check_early_stopping(recipe.objective, *options.early_stopping, options);
+  if (options.early_stopping)
+    check_early_stopping(recipe.objective_for(Purpose::evaluate), *options.early_stopping, options);
 }
 
 void check_rate(double rate, const std::string& schedule, const Place& at) {

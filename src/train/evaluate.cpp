@@ -190,9 +190,10 @@ Metrics evaluate_all(TrainerState& state, const Samples& data, const EvaluateOpt
                      std::vector<std::int32_t>& damaged) {
   const EpochPlan plan = plan_epoch(data.size(), options.batch);
   const std::vector<ColumnSpec> labels = data.label_specs();
-  const int k = state.recipe.objective.is_single() ? std::min(options.k, labels[0].classes) : 0;
+  const Objective& objective = state.recipe.objective_for(Purpose::evaluate);
+  const int k = objective.is_single() ? std::min(options.k, labels[0].classes) : 0;
   NamedMetrics named_metrics = options.metrics;
-  named_metrics.merge(state.recipe.objective.metrics(labels));
+  named_metrics.merge(objective.metrics(labels));
   if (!state.resident.contains(data)) {
     check_fits(state.recipe, data, Purpose::evaluate, plan.full.size, named_metrics);
   }

@@ -18,6 +18,7 @@
 #include "concord/optim/minimize.hpp"
 #include "concord/optim/schedule.hpp"
 #include "concord/train/metric.hpp"
+#include "concord/train/objective.hpp"
 #include "concord/train/report.hpp"
 
 namespace CONCORD_PUBLIC concord {
@@ -109,6 +110,9 @@ struct TrainerOptions {
   /// An update keeps its number of batches, so the training has the same results up to rounding, and more time. 0:
   /// collective::least_ranks; if that is 0 too, fit throws RankLost.
   int min_ranks = 0;
+  /// What evaluations and validations report as loss. Empty: the objective of the training. For example the plain
+  /// cross-entropy of a network that is trained with smoothed labels or weights of classes, so that trainings compare.
+  Objective evaluation = {};
 };
 
 /// Ends a training when its validation stops improving. Needs FitOptions::validate. `resume` starts the count again.

@@ -298,13 +298,14 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, const StagePlan* plan)
     cut_into_stages(traced, plan);
     return traced;
   }
-  check_classes(recipe.objective, traced.outputs, batch.labels, key.source);
-  traced.loss = mixed ? mixed->loss(recipe.objective, traced.outputs) : recipe.objective(traced.outputs, batch.labels);
+  const Objective& objective = recipe.objective_for(key.purpose);
+  check_classes(objective, traced.outputs, batch.labels, key.source);
+  traced.loss = mixed ? mixed->loss(objective, traced.outputs) : objective(traced.outputs, batch.labels);
   CONCORD_CHECK(traced.loss, ArgumentError, "the loss of a trainer returned an empty value");
   CONCORD_CHECK(traced.loss.shape().elements() == 1, ShapeError,
                 "the loss of a trainer must be one number, got {}; use Reduction::mean or sum",
                 traced.loss.shape().str());
-  const bool is_single = recipe.objective.is_single();
+  const bool is_single = objective.is_single();
   const std::optional<std::size_t> class_axis =
       is_single ? class_axis_of(traced, batch.labels[0], key.source.labels[0].classes, key.purpose) : std::nullopt;
   traced.ignored = ignored_labels(graph, batch.labels);

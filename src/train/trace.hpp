@@ -58,6 +58,11 @@ struct Recipe {
   bool synchronises_statistics = false;
   int rank = 0;
   ModelParallel model_parallel = {};
+  Objective evaluation = {};  // TrainerOptions::evaluation
+
+  [[nodiscard]] const Objective& objective_for(Purpose purpose) const {
+    return purpose == Purpose::train || !evaluation ? objective : evaluation;
+  }
 };
 
 [[nodiscard]] std::vector<Value> results_of(const Values& outputs, Value loss);

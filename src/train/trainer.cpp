@@ -71,9 +71,10 @@ Trainer::Trainer(std::shared_ptr<nn::Module> network, Objective objective, optim
                                           .model_rank = in_parts ? rank : 0,
                                           .ema_decay = own.ema_decay,
                                           .loss_scale = optim::loss_scale_for(own.precision)};
-    return std::make_unique<TrainerState>(train::Recipe{std::move(network), std::move(objective), std::move(optimizer),
-                                                        minimize, own.sync_batch_norm, rank, own.model_parallel},
-                                          std::move(device), own);
+    return std::make_unique<TrainerState>(
+        train::Recipe{std::move(network), std::move(objective), std::move(optimizer), minimize, own.sync_batch_norm,
+                      rank, own.model_parallel, own.evaluation},
+        std::move(device), own);
   });
 }
 

@@ -99,6 +99,29 @@ TEST_CASE("a training that goes on has the seed that it began with", "[cli]") {
   CHECK_THAT(random({"--epochs", "1", "--resume", run}).err, test::contains("finished: it has done 1 of 1 epoch;"));
 }
 
+TEST_CASE("validations and tests report the plain loss, as evaluate does", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 60, 20), out = (folder / "net.safetensors").string();
+  const auto result_of = [](const Arguments& arguments) {
+    const Ended ended = run_command(arguments);
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return nlohmann::json::parse(ended.out);
+  };
+  const nlohmann::json evaluated[] = {
+      result_of(train(data, {"--label-smoothing", "0.4", "--out", out, "--json", "--quiet"})),
+      result_of({"evaluate", out, data, "--device", cheap_device(), "--json"})};
+  CHECK(evaluated[0]["test"]["loss"].get<double>() == Approx(evaluated[1]["loss"].get<double>()).epsilon(1e-6));
+  // Trials compare by the same measure: without a rate that trains, all have the same.
+  const nlohmann::json found =
+      result_of({"search", "mlp:width=8", "--data", data, "--devices", cheap_device(), "--lr", "1e-30", "--space",
+                 "label-smoothing={0,0.5}", "--scheduler", "grid", "--epochs", "1", "--json", "--quiet"});
+  REQUIRE(found["trials"].size() == 2);
+  CHECK(found["trials"][0]["best"]["loss"].get<double>() ==
+        Approx(found["trials"][1]["best"]["loss"].get<double>()).epsilon(1e-6));
+}
+
 TEST_CASE("numbers of schedules, optimizers and losses are options", "[cli]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;

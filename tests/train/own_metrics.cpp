@@ -1,6 +1,7 @@
 // Metrics of a user's own: their values over batches of several sizes, where they appear, what may watch them.
 #include <cmath>
 
+#include "files.hpp"
 #include "train/small_training.hpp"
 
 using namespace concord;
@@ -81,6 +82,32 @@ TEST_CASE("a top-5 accuracy of one's own is the built-in one", "[train]") {
       CHECK(result.top_k.value() > 0);
       CHECK(result.named.at("top 5") == Approx(result.top_k.value()));
     }
+  }
+}
+
+TEST_CASE("evaluations report the loss that is asked for, and the training keeps its own", "[train]") {
+  const Dataset data = small_data(60), other = small_data(40, 1);
+  const loss::CrossEntropy smoothed{.label_smoothing = 0.3F, .weights = {1, 3, 0.5F}};
+  FitOptions fit{.epochs = 2, .batch = 20};
+  fit.validate = other;
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const auto trainer = [&](const Objective& evaluation) {
+      return Trainer{small_net(), smoothed, optim::Sgd{.lr = 0.1}, device, {.seed = 4, .evaluation = evaluation}};
+    };
+    Trainer own = trainer({}), plain = trainer(loss::cross_entropy);
+    const History first = own.fit(data, fit), second = plain.fit(data, fit);
+    CHECK(bytes_of(own) == bytes_of(plain));
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(first.epochs[i].loss == second.epochs[i].loss);
+      CHECK(first.epochs[i].validation->loss != second.epochs[i].validation->loss);
+      CHECK(first.epochs[i].validation->accuracy == second.epochs[i].validation->accuracy);
+    }
+    const TemporaryFolder folder;
+    plain.save(folder / "net");
+    Trainer reader{small_net(), loss::cross_entropy, optim::Sgd{}, device};
+    reader.load(folder / "net");
+    CHECK(plain.evaluate(other).loss == reader.evaluate(other).loss);
   }
 }
 

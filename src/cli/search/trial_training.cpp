@@ -215,6 +215,7 @@ bool TrialTraining::train(Study& study, const Job& job, const DevicePtr& device)
   }());
   const std::shared_ptr<nn::Module> network = source.make(recipe.variant(source, *samples));
   TrainerOptions how = recipe.trainer_options(model, *samples, *network);
+  how.evaluation = recipe.evaluation(source, *samples);
   how.metadata = source.trained(*samples).metadata();
   how.metadata.insert(data.metadata.begin(), data.metadata.end());
   Trainer trainer(network, recipe.objective(source, *samples, model), recipe.training.make_optimizer(), device, how);
