@@ -1,7 +1,9 @@
-// BestEpoch: the best epoch of a fit so far, for early stopping. Internal to the room.
+// BestEpoch: the best epoch of a fit so far, for early stopping. A checkpoint keeps it. Internal to the room.
 #pragma once
 
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include "concord/train/options.hpp"
 #include "concord/train/weights.hpp"
@@ -10,39 +12,47 @@ namespace concord::train {
 
 class BestEpoch {
  public:
-  BestEpoch(const Weights& weights, const EarlyStopping& options) : weights_(weights), options_(options) {}
-  /// Called after each epoch. Returns false if there was no improvement for too long.
-  [[nodiscard]] bool worth_going_on(const EpochReport& report) {
-    const double score = score_of(*report.validation);
-    if (!(score < best_ - options_.min_delta)) return ++since_ < options_.patience;
-    best_ = score;
-    since_ = 0;
-    epoch_ = report.epoch;
-    if (options_.restore_best) best_weights_ = weights_.all();
-    return true;
+  explicit BestEpoch(const EarlyStopping& options);
+  /// Takes what a checkpoint has of it, and its tensors, out of it; nothing if it has none. Throws FormatError, with
+  /// the name of the file, for what cannot be read.
+  [[nodiscard]] static std::optional<BestEpoch> take_from(io::Checkpoint& checkpoint, const std::string& file);
+  /// `weights`: its own, of the whole network.
+  void write_to(io::CheckpointInfo& info, io::TensorMap& tensors, const io::TensorMap& weights) const;
+
+  /// Whether these options watch the same number.
+  [[nodiscard]] bool fits(const EarlyStopping& options) const;
+  /// Of a checkpoint: keeps the parts of its weights that this rank has. Throws FormatError for those of another
+  /// network.
+  void cut(const Weights& weights);
+  /// Called after each epoch.
+  void note(const EpochReport& report, const EarlyStopping& options, const Weights& weights);
+  /// Whether there was no improvement for too long.
+  [[nodiscard]] bool is_over(const EarlyStopping& options) const {
+    return score_.since > 0 && score_.since >= options.patience;
   }
   /// Restores the weights of the best epoch, if the options require it.
-  void restore_weights() const {
-    for (const auto& [name, tensor] : best_weights_) weights_.variables()->write(name, tensor);
-  }
-  /// 0: there was none yet.
-  [[nodiscard]] std::int64_t epoch() const { return epoch_; }
+  void restore_weights(const EarlyStopping& options, const Weights& weights) const;
+
+  struct Score {
+    double best = INFINITY;             // the smaller, the better
+    std::int64_t since = 0, epoch = 0;  // epochs without improvement; 0: there was no best epoch yet
+  };
+  [[nodiscard]] const Score& score() const { return score_; }
+  /// Becomes that of a rank which has ended one epoch more, and whose weights this one has taken over.
+  void follow(const Score& score, const Weights& weights);
+  /// Of the best epoch; empty where they are not kept.
+  [[nodiscard]] const io::TensorMap& weights() const { return weights_; }
+  /// Whether they are those of the whole network, not yet cut.
+  [[nodiscard]] bool are_whole() const { return are_whole_; }
 
  private:
-  /// The smaller, the better.
-  [[nodiscard]] double score_of(const Metrics& validation) const {
-    if (!options_.metric.empty()) {
-      const double value = validation.named.at(options_.metric);
-      return options_.larger_is_better ? -value : value;
-    }
-    return options_.monitor == EarlyStopping::Monitor::loss ? validation.loss : -validation.accuracy.value();
-  }
+  BestEpoch() = default;
 
-  const Weights& weights_;
-  const EarlyStopping& options_;
-  double best_ = INFINITY;
-  std::int64_t since_ = 0, epoch_ = 0;
-  io::TensorMap best_weights_;
+  std::string monitor_;  // what is watched
+  Score score_;
+  bool keeps_weights_ = true;
+  bool are_whole_ = false;
+  io::TensorMap weights_;
 };
 
 }  // namespace concord::train

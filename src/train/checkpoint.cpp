@@ -62,6 +62,7 @@ void save_checkpoint(TrainerState& state, const std::filesystem::path& path, con
     const auto batches = static_cast<std::int32_t>(state.at.batch > 0 ? state.at.position / state.at.batch : 0);
     tensors.insert_or_assign(cursor_name("train"), Tensor::of<std::int32_t>(Shape{1}, std::vector{batches}));
   }
+  if (state.best) state.best->write_to(info, tensors, gather_best(state));
   const auto write = [&] { io::save_checkpoint(path, tensors, info, state.options.metadata, options); };
   if (state.is_divided()) {
     write_on_first_rank(state, write);
@@ -76,6 +77,7 @@ void resume(TrainerState& state, const std::filesystem::path& path) {
   io::Checkpoint checkpoint = io::load_checkpoint(path);
   const io::CheckpointInfo info = checkpoint.info;
   const std::string file = path.string();
+  std::optional<BestEpoch> best = BestEpoch::take_from(checkpoint, file);
   CONCORD_CHECK(info.network.empty() || state.options.network.empty() || info.network == state.options.network,
                 FormatError, "{}: checkpoint of another network: '{}', not '{}'", file, info.network,
                 state.options.network);
@@ -101,6 +103,7 @@ void resume(TrainerState& state, const std::filesystem::path& path) {
                 state.options.ema_decay);
   state.weights.resume(std::move(checkpoint), path);
   state.at = std::move(at);
+  state.best = std::move(best);
   state.resumed = {path, info.schedule};
   warn_of_other_settings(info, state.options, file);
 }

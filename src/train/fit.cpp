@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/data/selection.hpp"
 #include "concord/train/agreement.hpp"
@@ -56,6 +57,16 @@ void Fit::begin() {
   // A rank that is left alone has all batches.
   steps_.place_rank(at_.batches_done(plan_), at_.batches_done(plan_));
   counts_as_rank_ = false;
+}
+
+void Fit::begin_early_stopping() {
+  if (!options_.early_stopping) return state_.best.reset();
+  if (state_.best && !state_.best->fits(*options_.early_stopping)) state_.best.reset();
+  if (state_.best) return;
+  state_.best.emplace(*options_.early_stopping);
+  if (at_.epoch == at_.first_epoch) return;
+  log(LogLevel::warning,
+      "the training that goes on has not noted its best epoch by what early stopping watches; it counts from here on");
 }
 
 void Fit::build() {
@@ -189,6 +200,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
   }
   at_.end_epoch();  // from here on nothing is lost with a rank
   if (report.validation) at_.losses.push_back(report.validation->loss);
+  if (state_.best) state_.best->note(report, *options_.early_stopping, state_.weights);
   history_.epochs.push_back(report);
   if (!checkpoint_.empty()) save_checkpoint(state_, checkpoint_);
   for (const auto& callback : options_.callbacks) callback->on_epoch(training_, report);
@@ -206,31 +218,30 @@ Metrics Fit::validate() {
 }
 
 History Fit::run() {
+  begin_early_stopping();
   with_survivors([&] { begin(); });
+  if (state_.best) state_.best->cut(state_.weights);
   state_.resumed.compare(at_, state_.recipe.optimizer.rule().lr, options_.schedule);
   state_.schedule = options_.schedule.description();
   target_epoch_ = at_.first_epoch + options_.epochs;
   steps_left_ = options_.max_steps;
-  if (options_.early_stopping) best_.emplace(state_.weights, *options_.early_stopping);
   for (const auto& callback : options_.callbacks) callback->on_begin(training_);
-  while (at_.epoch < target_epoch_) {
+  while (at_.epoch < target_epoch_ && !is_over()) {
     if (!with_survivors([&] { return train_epoch(); })) {
       history_.end = History::End::stopped;
       if (at_.position > 0) history_.stopped_loss = loss_so_far(at_.position);
       if (!checkpoint_.empty()) save_checkpoint(state_, checkpoint_);
       break;
     }
-    if (best_ && !history_.epochs.empty() && !best_->worth_going_on(history_.epochs.back())) {
-      history_.end = History::End::early;
-      break;
-    }
   }
   confirm_checkpoint();
+  if (state_.best) history_.best_epoch = state_.best->score().epoch;
   if (history_.end != History::End::stopped) {
-    if (best_) best_->restore_weights();
+    if (is_over()) history_.end = History::End::early;
+    if (state_.best) state_.best->restore_weights(*options_.early_stopping, state_.weights);
+    state_.best.reset();
     at_.first_epoch = at_.epoch;
   }
-  if (best_) history_.best_epoch = best_->epoch();
   for (const auto& callback : options_.callbacks) callback->on_end(training_, history_);
   return std::move(history_);
 }

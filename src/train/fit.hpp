@@ -8,7 +8,6 @@
 
 #include "concord/core/error.hpp"
 #include "concord/train/batches.hpp"
-#include "concord/train/best_epoch.hpp"
 #include "concord/train/failed_step.hpp"
 #include "concord/train/pipeline_update.hpp"
 #include "concord/train/state.hpp"
@@ -26,6 +25,9 @@ class Fit {
   /// What all ranks do together before their next step: at the start, and after the loss of a rank.
   void begin();
   void build();
+  /// Goes on with the best epoch of a training that was stopped, or begins without one.
+  void begin_early_stopping();
+  [[nodiscard]] bool is_over() const { return state_.best && state_.best->is_over(*options_.early_stopping); }
   /// Calls `work`, again where ranks are lost in it and the others go on.
   template <class Work>
   auto with_survivors(const Work& work);
@@ -77,7 +79,6 @@ class Fit {
   std::int64_t validation_batch_;
   double waited_before_ = 0;  // seconds, before this epoch
   History history_;
-  std::optional<BestEpoch> best_;  // with early stopping
 };
 
 }  // namespace concord::train

@@ -74,6 +74,13 @@ io::TensorMap gather_persistent(const TrainerState& state) {
   return all;
 }
 
+io::TensorMap gather_best(const TrainerState& state) {
+  io::TensorMap own = state.best->weights();
+  if (state.best->are_whole()) return own;
+  if (state.options.model_parallel.is_on()) return gather(state.ranks, state.weights, std::move(own));
+  return state.pipeline ? gather(*state.pipeline, state.weights.known(), std::move(own)) : own;
+}
+
 namespace {
 
 /// Where each rank has the whole network.

@@ -115,7 +115,8 @@ struct TrainerOptions {
   Objective evaluation = {};
 };
 
-/// Ends a training when its validation stops improving. Needs FitOptions::validate. `resume` starts the count again.
+/// Ends a training when its validation stops improving. Needs FitOptions::validate. A checkpoint keeps the best epoch
+/// and its weights, so that a training that goes on ends as one without a stop.
 struct EarlyStopping {
   enum class Monitor : std::uint8_t { loss, accuracy };
   Monitor monitor = Monitor::loss;

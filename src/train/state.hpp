@@ -1,9 +1,12 @@
 // What a Trainer holds, by what owns it, and what is done with all of it. Internal to the room.
 #pragma once
 
+#include <optional>
+
 #include "concord/core/check.hpp"
 #include "concord/core/exclusive.hpp"
 #include "concord/core/host_memory.hpp"
+#include "concord/train/best_epoch.hpp"
 #include "concord/train/place.hpp"
 #include "concord/train/programs.hpp"
 #include "concord/train/ranks.hpp"
@@ -42,6 +45,7 @@ struct TrainerState {
   /// Whether no rank has the whole network.
   [[nodiscard]] bool is_divided() const { return pipeline || options.model_parallel.is_on(); }
   train::Place at;
+  std::optional<train::BestEpoch> best;  // with early stopping, until a fit is finished
   train::ResumedRates resumed;
   std::string schedule;  // of the last fit, in words
   bool is_in_fit = false;
@@ -61,6 +65,8 @@ namespace train {
 /// those of this device. All ranks call it together. Throws RankLost.
 [[nodiscard]] io::TensorMap gather_evaluated(const TrainerState& state);
 [[nodiscard]] io::TensorMap gather_persistent(const TrainerState& state);
+/// BestEpoch::weights likewise.
+[[nodiscard]] io::TensorMap gather_best(const TrainerState& state);
 
 /// Lets rank 0 write a file, and waits for it. If that rank is lost and others may go on, the first of those writes it;
 /// in a fit RankLost is thrown, which goes on. In a divided network, an IoError of rank 0 is one on all ranks, so that

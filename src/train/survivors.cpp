@@ -51,9 +51,12 @@ void adopt_latest(TrainerState& state) {
   broadcast(group, root, at);
   io::TensorMap tensors = state.weights.persistent();
   for (auto& [name, tensor] : tensors) group.broadcast(tensor.bytes(), root);
+  BestEpoch::Score score = state.best ? state.best->score() : BestEpoch::Score();
+  group.broadcast(std::as_writable_bytes(std::span(&score, 1)), root);
   // Nothing is taken over before everything is here.
   for (const auto& [name, tensor] : tensors) state.weights.variables()->write(name, tensor);
   state.at = std::move(at);
+  if (state.best) state.best->follow(score, state.weights);
 }
 
 /// The ranks that are left, if they are enough.
