@@ -47,6 +47,41 @@ TEST_CASE("an exported step of training gives the loss and all that changes", "[
   }
 }
 
+TEST_CASE("an exported step of every optimizer gives all that changes", "[onnx][export]") {
+  const auto check = [](const optim::Optimizer& optimizer) {
+    const TemporaryFolder folder;
+    const std::filesystem::path file = folder / "step.onnx";
+    nn::Sequential network = two_layers();
+    const TensorSpec input{DType::f32, {4, 6}}, target{DType::f32, {4, 3}};
+    Graph graph;
+    const Value loss = loss::mse(network(graph.input("input", input)), graph.input("target", target));
+    const optim::MinimizeOptions minimize{
+        .groups = {{.match = optim::vectors(), .optimizer = optim::AdamW{.lr = 0.01}}}};
+    optim::minimize(loss, optimizer, minimize);
+    onnx::save_training(file, network, loss::mse, optimizer,
+                        {.input = input.shape, .target = target, .seed = 3, .minimize = minimize});
+    const Tensor features = random_input(input, 0), wanted = random_input(target, 0);
+    for (const DevicePtr& device : devices()) {
+      INFO(optimizer.rule().name << " on " << device->info().id);
+      const auto variables = std::make_shared<Variables>(device, 3);
+      Program program = compile(graph, loss, variables);
+      program.write("input", features);
+      program.write("target", wanted);
+      program.run();
+      Session session(onnx::load(file), device);
+      const NamedTensors given = session.run({{"input", features}, {"target", wanted}});
+      CHECK(difference(given.at("loss"), program.read(loss)) < 1e-5);
+      for (const Assignment& assignment : graph.assignments()) {
+        INFO(assignment.variable.name());
+        CHECK(difference(given.at(assignment.variable.name() + ".updated"), program.read(assignment.variable)) < 1e-4);
+      }
+    }
+  };
+  check(optim::Muon{.lr = 0.01});  // two of its results may be one instruction
+  check(optim::Adam{.lr = 0.01});
+  check(optim::RMSprop{.lr = 0.01});
+}
+
 TEST_CASE("dropout and CTC are refused in an exported training", "[onnx][export]") {
   const TemporaryFolder folder;
   nn::Sequential net = two_layers();

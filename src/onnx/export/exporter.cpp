@@ -42,13 +42,19 @@ std::string NodeExport::add(std::string op, Names inputs, Attributes attributes)
 }
 
 Names NodeExport::add_many(std::string op, Names inputs, Attributes attributes, std::size_t outputs) {
+  for (std::string& input : inputs) {
+    if (const auto output = renamed_.find(input); output != renamed_.end()) input = output->second;
+  }
   return writer().add(std::move(op), std::move(inputs), std::move(attributes), outputs, node_.name);
 }
 
 void NodeExport::bind(std::size_t k, const std::string& name) {
   const std::string& own = exporter_.names_.at(output(k));
-  if (writer().rename(name, own, first_node_)) return;
-  // An input, a constant, or the name of another output.
+  if (writer().rename(name, own, first_node_)) {
+    renamed_.emplace(name, own);
+    return;
+  }
+  // An input, a constant, or what another output is already.
   static_cast<void>(writer().rename(add("Identity", {name}), own, first_node_));
 }
 

@@ -76,7 +76,8 @@ class NodeExport {
   Exporter& exporter_;
   const Node& node_;
   std::int32_t id_;
-  std::size_t first_node_;  // of those that this rule adds
+  std::size_t first_node_;                      // of those that this rule adds
+  std::map<std::string, std::string> renamed_;  // results of them, and the output that each has become
 };
 
 using Rule = std::function<void(NodeExport&)>;
