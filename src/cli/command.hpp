@@ -57,7 +57,7 @@ void say_log(LogLevel level, std::string_view text);
 void log_to_standard_error(bool verbose);
 
 /// Set by SIGINT and SIGTERM once `catch_signals` was called. A second SIGINT ends the process at once, and so does a
-/// second SIGTERM after more than 10 seconds.
+/// second SIGTERM after more than 10 seconds. From then on SIGPIPE ends nothing: a reader of progress may go away.
 void catch_signals();
 [[nodiscard]] bool stop_requested();
 

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/counted.hpp"
+#include "concord/cli/input_files.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/training_recipe.hpp"
 #include "concord/core/check.hpp"
@@ -137,7 +139,9 @@ Row cross_validate_network(const CrossvalArguments& options, const std::string& 
       own.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
     }
     if (!options.logs.empty()) {
-      own.callbacks.push_back(std::make_shared<JsonLog>(file_of_fold(options.logs, name, fold, ".jsonl")));
+      const std::string log = file_of_fold(options.logs, name, fold, ".jsonl");
+      static_cast<void>(std::ofstream(log, std::ios::trunc));  // a log is appended to
+      own.callbacks.push_back(std::make_shared<JsonLog>(log));
     }
   };
   const auto done = [&](int fold, const FoldResult&, const Trainer& trainer) {
@@ -193,21 +197,23 @@ std::string table_of(const std::vector<Row>& rows, std::size_t folds) {
   return table(cells);
 }
 
+/// Mean and deviation, null where no fold was finished, and the folds.
+nlohmann::json json_of(const std::vector<double>& folds) {
+  nlohmann::json json{{"mean", nullptr}, {"deviation", nullptr}, {"folds", folds}};
+  if (folds.empty()) return json;
+  const FoldStatistics statistics = statistics_of(folds);
+  json["mean"] = statistics.mean;
+  json["deviation"] = statistics.deviation;
+  return json;
+}
+
 nlohmann::json json_of(const std::vector<Row>& rows, std::size_t uploaded) {
   nlohmann::json networks = nlohmann::json::array();
   for (const Row& row : rows) {
-    const FoldStatistics loss = statistics_of(row.losses());
-    nlohmann::json json{{"network", row.network},
-                        {"loss", {{"mean", loss.mean}, {"deviation", loss.deviation}, {"folds", row.losses()}}},
-                        {"seconds", row.seconds}};
-    if (const std::vector<double> values = row.accuracies(); !values.empty()) {
-      const FoldStatistics accuracy = statistics_of(values);
-      json["accuracy"] = {{"mean", accuracy.mean}, {"deviation", accuracy.deviation}, {"folds", values}};
-    }
+    nlohmann::json json{{"network", row.network}, {"loss", json_of(row.losses())}, {"seconds", row.seconds}};
+    if (const std::vector<double> values = row.accuracies(); !values.empty()) json["accuracy"] = json_of(values);
     for (const auto& [name, value] : row.folds.empty() ? std::map<std::string, double>() : row.folds[0].metrics.named) {
-      const std::vector<double> values = row.named(name);
-      const FoldStatistics metric = statistics_of(values);
-      json["metrics"][name] = {{"mean", metric.mean}, {"deviation", metric.deviation}, {"folds", values}};
+      json["metrics"][name] = json_of(row.named(name));
     }
     networks.push_back(std::move(json));
   }
@@ -293,7 +299,10 @@ void add_crossval(CLI::App& app) {
   options->trace.add(*command);
   command->add_flag("--quiet", options->quiet, "Print no progress");
   command->add_flag("--json", options->json, "Print the table as JSON");
-  command->callback([options] { options->trace.around([&] { run_crossval(*options); }); });
+  command->callback([options] {
+    InputFiles().add_data(options->recipe.data.text).require_kept({{"--trace", options->trace.file}});
+    options->trace.around([&] { run_crossval(*options); });
+  });
 }
 
 }  // namespace concord::cli

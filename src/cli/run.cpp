@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/counted.hpp"
+#include "concord/cli/input_files.hpp"
 #include "concord/cli/label_outputs.hpp"
 #include "concord/cli/model_file.hpp"
 #include "concord/cli/options.hpp"
@@ -86,6 +87,16 @@ Runnable open_network(const RunArguments& options) {
   const std::shared_ptr<nn::Module> network =
       models::make(model.name, {.classes = trained.classes, .input = Shape({dims.begin() + 1, dims.end()})});
   return {trained.table ? with_units(network, *trained.table) : network, std::move(inputs)};
+}
+
+/// Throws ArgumentError if an output would replace what is read.
+void require_inputs_kept(const RunArguments& options) {
+  InputFiles inputs;
+  inputs.add(options.training.model).add(options.weights);
+  for (const std::string& text : options.inputs) inputs.add(name_and_value(text).second);
+  for (const std::string& text : options.known) inputs.add(name_and_value(text).second);
+  inputs.require_kept({{"--trace", options.trace.file}});
+  for (const std::string& text : options.outputs) inputs.require_kept({{"--output", name_and_value(text).second}});
 }
 
 /// Called with inputs of one network: by name for a file, else the only one by position.
@@ -195,7 +206,10 @@ void add_run(CLI::App& app) {
       ->check(count());
   options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { options->trace.around([&] { run_network(*options); }); });
+  command->callback([options] {
+    require_inputs_kept(*options);
+    options->trace.around([&] { run_network(*options); });
+  });
 }
 
 }  // namespace concord::cli

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
@@ -14,9 +15,17 @@
 namespace concord::cli {
 namespace {
 
-bool is_weights(std::string_view word) {
+/// Whether a file of any name, such as a checkpoint, begins as safetensors do: the length of a header, and its brace.
+bool has_safetensors_header(const std::string& file) {
+  if (!std::filesystem::is_regular_file(file)) return false;
+  std::array<char, 9> begin{};
+  return std::ifstream(file, std::ios::binary).read(begin.data(), begin.size()) && begin[8] == '{' && begin[7] == 0;
+}
+
+bool is_weights(const std::string& word) {
   constexpr std::array kEndings{".safetensors", ".pt", ".pth", ".h5", ".keras", ".caffemodel"};
-  return std::ranges::any_of(kEndings, [&](const char* ending) { return word.ends_with(ending); });
+  return std::ranges::any_of(kEndings, [&](const char* ending) { return word.ends_with(ending); }) ||
+         has_safetensors_header(word);
 }
 
 /// What stands behind a network is weights, whatever its name.

@@ -20,8 +20,8 @@ struct SavedNetwork {
 
 /// Takes the words that name network and weights from the front of `words`: WEIGHTS, where this file says what network
 /// it is of; NETWORK WEIGHTS; NET.onnx, which has both; or with `weights` of --weights NETWORK or nothing. A word is a
-/// file of weights by its ending. Throws ArgumentError, with the name of the command, if one of the two is missing, and
-/// for a `permit` that is wrong or that there is no file of weights for.
+/// file of weights by its ending, or as safetensors by its content. Throws ArgumentError, with the name of the command,
+/// if one of the two is missing, and for a `permit` that is wrong or that there is no file of weights for.
 [[nodiscard]] SavedNetwork take_saved_network(std::vector<std::string>& words, const std::string& weights,
                                               const PermitOption& permit, std::string_view command);
 

@@ -1,15 +1,19 @@
 // concord train: a network of the zoo on a data set; Ctrl-C stops after the step and leaves a whole checkpoint.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "concord/cli/counted.hpp"
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/first_rank.hpp"
+#include "concord/cli/input_files.hpp"
 #include "concord/cli/label_metrics.hpp"
 #include "concord/cli/launch.hpp"
 #include "concord/cli/options.hpp"
@@ -121,21 +125,40 @@ class Files {
   const Trainer& trainer_;
 };
 
-/// On the test set; in batches of the training where the device has no memory for larger ones.
-Metrics tested(Trainer& trainer, const Samples& test, const FitOptions& fit, const Trained& trained) {
-  const LabelMetrics label_metrics(test, trained.table);
+/// In batches of the training where the device has no memory for larger ones.
+Metrics evaluated(Trainer& trainer, const Samples& samples, const FitOptions& fit, const NamedMetrics& metrics) {
   EvaluateOptions how;
   how.bad_samples = fit.bad_samples;
-  how.metrics = label_metrics.parts();
-  Metrics metrics;
+  how.metrics = metrics;
   try {
-    metrics = trainer.evaluate(test, how);
+    return trainer.evaluate(samples, how);
   } catch (const OutOfMemory&) {
     how.batch = fit.batch;
-    metrics = trainer.evaluate(test, how);
   }
+  return trainer.evaluate(samples, how);
+}
+
+Metrics tested(Trainer& trainer, const Samples& test, const FitOptions& fit, const Trained& trained) {
+  const LabelMetrics label_metrics(test, trained.table);
+  Metrics metrics = evaluated(trainer, test, fit, label_metrics.parts());
   label_metrics.join(metrics.named);
   return metrics;
+}
+
+/// The epoch whose weights the trainer has: the best one where it was restored, else the last; null if this fit did not
+/// train it.
+const EpochReport* report_of_weights(const History& history) {
+  const bool is_restored = history.best_epoch > 0 && history.end != History::End::stopped;
+  if (!is_restored) return history.epochs.empty() ? nullptr : &history.epochs.back();
+  const auto found = std::ranges::find(history.epochs, history.best_epoch, &EpochReport::epoch);
+  return found == history.epochs.end() ? nullptr : &*found;
+}
+
+/// Of the trainer's weights. Of those of an epoch before a resume it is computed again.
+std::optional<Metrics> validation_of(Trainer& trainer, const History& history, const FitOptions& fit) {
+  if (const EpochReport* const report = report_of_weights(history)) return report->validation;
+  if (history.best_epoch == 0 || history.end == History::End::stopped || !fit.validate) return {};
+  return evaluated(trainer, *fit.validate, fit, fit.metrics);
 }
 
 void say_resumed(const TrainArguments& options, const Trainer& trainer) {
@@ -145,18 +168,19 @@ void say_resumed(const TrainArguments& options, const Trainer& trainer) {
                   trainer.epochs_done(), counted(options.recipe.fit.epochs, "epoch")));
 }
 
-nlohmann::json json_of(const TrainArguments& options, const Trainer& trainer, const History& history) {
+/// `validation`: that of the trainer's weights, if there is one.
+nlohmann::json json_of(const TrainArguments& options, const Trainer& trainer, const History& history,
+                       const std::optional<Metrics>& validation) {
   constexpr std::array kEnds{"finished", "stopped", "early"};
   nlohmann::json json{
       {"model", options.recipe.training.model}, {"data", options.recipe.data.text},
       {"device", trainer.device().info().id},   {"devices", trainer.ranks()},
       {"seed", options.recipe.training.seed},   {"steps", trainer.steps_done()},
       {"epochs", trainer.epochs_done()},        {"end", kEnds.at(static_cast<std::size_t>(history.end))}};
-  if (!history.epochs.empty()) {
-    const EpochReport& last = history.epochs.back();
-    json["train"] = {{"loss", last.loss}, {"samples_per_second", last.samples_per_second}};
-    if (last.validation) json["validation"] = json_of(*last.validation);
+  if (const EpochReport* const report = report_of_weights(history)) {
+    json["train"] = {{"loss", report->loss}, {"samples_per_second", report->samples_per_second}};
   }
+  if (validation) json["validation"] = json_of(*validation);
   if (history.best_epoch > 0) json["best_epoch"] = history.best_epoch;
   return json;
 }
@@ -170,6 +194,17 @@ void check(const TrainArguments& options) {
                      {"--checkpoint", options.checkpoint},
                      {"--log", options.log},
                      {"--trace", options.trace.file}});
+  const std::string& trace = options.trace.file;
+  InputFiles()
+      .add_data(options.recipe.data.text)
+      .add(options.recipe.training.model)
+      .require_kept(
+          {{"--out", options.out}, {"--checkpoint", options.checkpoint}, {"--log", options.log}, {"--trace", trace}});
+  // A training may go on in its checkpoint, and replace the weights that it starts with.
+  InputFiles().add(options.resume).require_kept({{"--out", options.out}, {"--log", options.log}, {"--trace", trace}});
+  InputFiles()
+      .add(options.weights)
+      .require_kept({{"--checkpoint", options.checkpoint}, {"--log", options.log}, {"--trace", trace}});
   static_cast<void>(options.permit.get());
   options.permit.require_weights(options.weights);
   if (options.resume.empty()) options.validation.check();
@@ -254,15 +289,17 @@ void run_train(TrainArguments& options) {
   } catch (const IoError&) {
     failure = std::current_exception();
   }
-  nlohmann::json json = json_of(options, trainer, history);
+  nlohmann::json json = json_of(options, trainer, history, validation_of(trainer, history, fit));
+  std::optional<Metrics> test;
   if (data.test && !stop_requested()) {  // looked at once, and with --validate split nothing was chosen by it
-    const Metrics metrics = tested(trainer, *data.test, fit, data.trained);
-    if (!options.quiet && is_first()) say("test: " + text_of(metrics));
-    if (log && is_first()) log->on_test(metrics);
-    json["test"] = json_of(metrics);
+    test = tested(trainer, *data.test, fit, data.trained);
+    if (!options.quiet && is_first()) say("test: " + text_of(*test));
+    if (log && is_first()) log->on_test(*test);
+    json["test"] = json_of(*test);
   }
   if (options.json && is_first()) std::cout << json_text(json);
   if (failure) std::rethrow_exception(failure);
+  if (test && !std::isfinite(test->loss)) throw NonFinite("the loss of the test set is not finite");
   if (history.end == History::End::stopped && is_first()) {
     say(fmt::format("stopped after {}{}", counted(trainer.steps_done(), "step"),
                     options.checkpoint.empty() ? "; without --checkpoint the training cannot be continued later"

@@ -128,14 +128,16 @@ CLI::Validator augmentation() {
 CLI::Validator weights_of_classes() {
   const auto refusal = [](const std::string& text) {
     if (text == "balanced") return std::string();
+    float sum = 0;
     for (const std::string& word : split(text, ',')) {
       const auto value = number_in_text<float>(word);
       if (!value || !std::isfinite(*value) || *value < 0) {
         return fmt::format("'{}' in {} is not a finite number of 0 or more; use numbers such as 1,2.5,1 or balanced",
                            word, text);
       }
+      sum += *value;
     }
-    return std::string();
+    return sum > 0 ? std::string() : fmt::format("in {} no class counts; one weight has to be above 0", text);
   };
   return {refusal, "WEIGHTS", {}};
 }

@@ -1,4 +1,5 @@
 // concord crossval: what it counts, an interruption, and options that would look at the fold that is scored.
+#include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -37,6 +38,35 @@ TEST_CASE("a cross-validation that is interrupted reports the folds before", "[c
   CHECK(report["is_interrupted"] == true);
   REQUIRE(report["networks"].size() == 1);
   CHECK(report["networks"][0]["loss"]["folds"].size() == 1);
+}
+
+TEST_CASE("a cross-validation without a finished fold has no mean", "[cli][crossval]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 300, 10);
+  Process process(command_path(), {"crossval", "mlp:width=8", "--data", data, "--folds", "2", "--epochs", "5000",
+                                   "--batch", "10", "--device", cheap_device(), "--json"});
+  REQUIRE(process.wait_for_error_text("fold 1 of 2"));
+  process.send(SIGINT);
+  const Ended ended = process.finish();
+  INFO(ended.err);
+  CHECK(ended.code == 130);
+  const nlohmann::json loss = nlohmann::json::parse(ended.out)["networks"].at(0)["loss"];
+  CHECK(loss["mean"].is_null());
+  CHECK(loss["deviation"].is_null());
+  CHECK(loss["folds"].empty());
+}
+
+TEST_CASE("logs of a cross-validation are of the last one", "[cli][crossval]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  for (int run = 0; run < 2; ++run) {
+    REQUIRE(run_command({"crossval", "mlp:width=8", "--data", "random,samples=60", "--folds", "2", "--device",
+                         cheap_device(), "--quiet", "--logs", folder.path().string()})
+                .code == 0);
+    const std::string log = content_of(folder / "mlp-width=8-fold1.jsonl");
+    CHECK(std::ranges::count(log, '\n') == 2);  // one epoch, and the end
+  }
 }
 
 TEST_CASE("a cross-validation chooses nothing by the fold that it scores", "[cli][crossval]") {

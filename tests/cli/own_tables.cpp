@@ -86,6 +86,18 @@ TEST_CASE("rows that are held out do not change balanced weights of classes", "[
   CHECK(loss_with("balanced") != loss_with("1,1"));
 }
 
+TEST_CASE("a checkpoint of any name is evaluated on the file of a table", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string table = (folder / "t.csv").string(), checkpoint = (folder / "run.ckpt").string();
+  write_file(table, extreme_table({}));
+  REQUIRE(run_command(train_table(fmt::format("csv:{},label=y", table), {"--checkpoint", checkpoint})).code == 0);
+  const Ended ended = run_command({"evaluate", checkpoint, table, "--device", cheap_device()});
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK_THAT(ended.out, test::contains("40 samples, loss "));
+}
+
 TEST_CASE("each fold of a cross-validation encodes a table by its own rows", "[cli][own_data]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;

@@ -150,6 +150,7 @@ TEST_CASE("numbers of schedules, optimizers and losses are options", "[cli]") {
                 {"the warmup of 5 epochs leaves none of 3"});
   check_refusal(train(data, {"--betas", "0.9,0.99"}), 2, {"--betas: sgd has no such option"});
   check_refusal(train(data, {"--class-weights", "1,2"}), 2, {"2 numbers for 10 classes"});
+  check_refusal(train(data, {"--class-weights", "0,0,0,0,0,0,0,0,0,0"}), 2, {"--class-weights", "no class counts"});
   check_refusal(train(data, {"--freeze", "*"}), 2, {"--freeze * freezes every parameter"});
 }
 

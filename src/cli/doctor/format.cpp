@@ -39,6 +39,10 @@ extern "C" void on_signal(int number) {
   }
 }
 
+/// Writing to a reader that went away is an error of the write alone. Programs that are started get the default back,
+/// which they do not where a signal is ignored.
+extern "C" void on_broken_pipe(int) {}
+
 // Terminal columns of UTF-8 text: bytes that begin a character.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
@@ -97,6 +101,7 @@ void catch_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {  // the last: a terminal that went away
     std::signal(number, was_ignored_at_start(number) ? SIG_IGN : on_signal);
   }
+  if (std::signal(SIGPIPE, on_broken_pipe) == SIG_IGN) std::signal(SIGPIPE, SIG_IGN);
 }
 
 bool stop_requested() { return signals > 0; }

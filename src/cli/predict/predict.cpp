@@ -9,6 +9,7 @@
 
 #include "concord/cli/counted.hpp"
 #include "concord/cli/data_spec.hpp"
+#include "concord/cli/input_files.hpp"
 #include "concord/cli/predict/contact_sheet.hpp"
 #include "concord/cli/predict/pixel_classes.hpp"
 #include "concord/cli/predict/results.hpp"
@@ -213,7 +214,13 @@ void add_predict(CLI::App& app) {
                                ->capture_default_str()
                                ->check(one_of({"table", "csv", "json"}));
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { options->trace.around([&] { run_predict(*options); }); });
+  command->callback([options] {
+    InputFiles inputs;
+    inputs.add(options->weights).add_data(options->data.text);
+    for (const std::string& word : options->words) inputs.add_data(word);
+    inputs.require_kept({{"--out", options->out}, {"--sheet", options->sheet}, {"--trace", options->trace.file}});
+    options->trace.around([&] { run_predict(*options); });
+  });
 }
 
 }  // namespace concord::cli

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "concord/cli/counted.hpp"
+#include "concord/cli/input_files.hpp"
 #include "concord/cli/launch.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/search/ask_tell.hpp"
@@ -297,7 +298,13 @@ void add_search(CLI::App& app) {
   options->trace.add(*command);
   command->add_flag("--quiet", options->quiet, "Print no progress");
   command->add_flag("--json", options->json, "Print the trials as JSON");
-  command->callback([options] { options->trace.around([&] { run_search(*options); }); });
+  command->callback([options] {
+    InputFiles()
+        .add_data(options->recipe.data.text)
+        .add(options->recipe.training.model)
+        .require_kept({{"--trace", options->trace.file}});
+    options->trace.around([&] { run_search(*options); });
+  });
 }
 
 }  // namespace concord::cli
