@@ -12,7 +12,8 @@ inline constexpr const char* kScheduleHelp =
     "Schedule of the learning rate over the epochs, some with parameters: cosine:end=1e-5,warmup=5. constant; "
     "cosine[:end]; linear[:end]; polynomial[:power,end]; step[:size,gamma]; multistep:at=30+60[,gamma]; "
     "exponential:gamma; restarts[:length,growth,end]; inverse-sqrt[:warmup]; plateau[:factor,patience,end]; "
-    "one-cycle[:rise]. All but the last three accept warmup=EPOCHS";
+    "one-cycle[:rise]. All but the last three accept warmup=EPOCHS. Rises, and one-cycle as a whole, change with each "
+    "step, the others with each epoch";
 
 /// The schedule that `text` names, for a training of `epochs` epochs. Throws ArgumentError for an unknown name, key or
 /// number.

@@ -13,6 +13,15 @@ namespace {
 
 std::int64_t count(const Progress& progress, Unit unit) { return unit == Unit::epoch ? progress.epoch : progress.step; }
 
+/// The same in updates, where the updates of an epoch are known; `size` of them are a unit.
+struct Steps {
+  std::int64_t done = 0, size = 1;
+};
+Steps steps_of(const Progress& progress, Unit unit) {
+  if (unit == Unit::step || progress.epoch_steps == 0) return {count(progress, unit), 1};
+  return {progress.epoch * progress.epoch_steps + progress.epoch_step, progress.epoch_steps};
+}
+
 /// From `from` to `to` along half a cosine, `part` in [0, 1].
 double along_cosine(double from, double to, double part) {
   return to + (from - to) / 2 * (std::cos(std::numbers::pi * part) + 1);
@@ -20,6 +29,11 @@ double along_cosine(double from, double to, double part) {
 
 std::string counted(std::int64_t n, Unit unit) {
   return fmt::format("{} {}", n, unit == Unit::epoch ? "epochs" : "steps");
+}
+
+/// Of a schedule that counts epochs in parts.
+std::string counted_in_parts(std::int64_t n, Unit unit) {
+  return counted(n, unit) + (unit == Unit::epoch ? " by steps" : "");
 }
 
 /// A schedule that reads no losses.
@@ -96,9 +110,10 @@ Schedule polynomial(std::int64_t length, double power, double end, Unit unit) {
 
 Schedule inverse_square_root(std::int64_t warmup, Unit unit) {
   check_length("inverse_square_root", warmup);
-  return counting(fmt::format("inverse_square_root(warmup {})", counted(warmup, unit)),
+  return counting(fmt::format("inverse_square_root(warmup {})", counted_in_parts(warmup, unit)),
                   [=](double base, const Progress& progress) {
-                    const auto t = static_cast<double>(count(progress, unit) + 1), top = static_cast<double>(warmup);
+                    const Steps steps = steps_of(progress, unit);
+                    const auto t = static_cast<double>(steps.done + 1), top = static_cast<double>(warmup * steps.size);
                     return base * std::min(t / top, std::sqrt(top / t));
                   });
 }
@@ -109,12 +124,12 @@ Schedule warmup(std::int64_t length, Schedule after, double start_factor, Unit u
                 "warm-up schedule: the start factor {} is outside (0, 1]", start_factor);
   CONCORD_CHECK(after, ArgumentError, "warm-up schedule: the schedule that follows is empty");
   const bool reads_losses = after.reads_losses();
-  std::string text =
-      fmt::format("warmup(length {}, start {}) then {}", counted(length, unit), start_factor, after.description());
+  std::string text = fmt::format("warmup(length {}, start {}) then {}", counted_in_parts(length, unit), start_factor,
+                                 after.description());
   const auto rate = [=, after = std::move(after)](double base, const Progress& progress) {
-    const std::int64_t t = count(progress, unit);
-    if (t < length) {
-      return base * (start_factor + (1 - start_factor) * static_cast<double>(t) / static_cast<double>(length));
+    const Steps steps = steps_of(progress, unit);
+    if (const std::int64_t all = length * steps.size; steps.done < all) {
+      return base * (start_factor + (1 - start_factor) * static_cast<double>(steps.done) / static_cast<double>(all));
     }
     Progress rest = progress;
     (unit == Unit::epoch ? rest.epoch : rest.step) -= length;
@@ -128,12 +143,14 @@ Schedule one_cycle(std::int64_t length, const OneCycleOptions& options) {
   CONCORD_CHECK(options.rise >= 0 && options.rise <= 1 && options.start_divisor > 0 && options.end_divisor > 0,
                 ArgumentError, "one-cycle schedule: rise {} must be in [0, 1], divisors {} and {} positive",
                 options.rise, options.start_divisor, options.end_divisor);
-  std::string text = fmt::format("one_cycle(length {}, rise {}, divisors {} and {})", counted(length, options.unit),
-                                 options.rise, options.start_divisor, options.end_divisor);
+  std::string text =
+      fmt::format("one_cycle(length {}, rise {}, divisors {} and {})", counted_in_parts(length, options.unit),
+                  options.rise, options.start_divisor, options.end_divisor);
   return counting(std::move(text), [=](double base, const Progress& progress) {
-    const auto t = static_cast<double>(std::min(count(progress, options.unit), length - 1));
-    const double top = options.rise * static_cast<double>(length) - 1;
-    const double last = static_cast<double>(length) - 1;
+    const Steps steps = steps_of(progress, options.unit);
+    const std::int64_t all = length * steps.size;
+    const auto t = static_cast<double>(std::min(steps.done, all - 1)), last = static_cast<double>(all - 1);
+    const double top = options.rise * static_cast<double>(all) - 1;
     const double first_rate = base / options.start_divisor;
     if (t <= top) return along_cosine(first_rate, base, top > 0 ? t / top : 1.0);
     return along_cosine(base, first_rate / options.end_divisor, last > top ? (t - top) / (last - top) : 1.0);

@@ -19,6 +19,7 @@ namespace optim {
 struct Progress {
   std::int64_t step = 0, epoch = 0;
   std::span<const double> losses = {};
+  std::int64_t epoch_step = 0, epoch_steps = 0;  // updates of this epoch before the step, and in all; 0: not known
 };
 
 /// The learning rate of the next step; `base` is that of the optimizer. Use one of the schedules below, or any function
@@ -46,7 +47,8 @@ class Schedule {
   bool reads_losses_ = false;
 };
 
-/// The unit that a schedule counts, t below.
+/// The unit that a schedule counts, t below. Schedules that rise (warmup, inverse_square_root, one_cycle) count epochs
+/// in parts: they change with each update, and a rise of one epoch is one.
 enum class Unit : std::uint8_t { epoch, step };
 
 namespace schedule {
@@ -91,8 +93,9 @@ struct OneCycleOptions {
   double end_divisor = 1e4;   // the last one is the first / end_divisor
   Unit unit = Unit::step;
 };
-/// Along cosines up to base and down again over `length` (OneCycleLR with max_lr = base; Smith and Topin,
-/// "Super-Convergence", 2018). Later steps keep the last learning rate.
+/// Along cosines up to base and down again over `length` (OneCycleLR with max_lr = base, and with epochs and
+/// steps_per_epoch for Unit::epoch; Smith and Topin, "Super-Convergence", 2018). Later steps keep the last learning
+/// rate.
 [[nodiscard]] Schedule one_cycle(std::int64_t length, const OneCycleOptions& options = {});
 
 }  // namespace schedule

@@ -221,7 +221,7 @@ History Fit::run() {
   begin_early_stopping();
   with_survivors([&] { begin(); });
   if (state_.best) state_.best->cut(state_.weights);
-  state_.resumed.compare(at_, state_.recipe.optimizer.rule().lr, options_.schedule);
+  state_.resumed.compare(at_, plan_, state_.recipe.optimizer.rule().lr, options_.schedule);
   state_.schedule = options_.schedule.description();
   target_epoch_ = at_.first_epoch + options_.epochs;
   steps_left_ = options_.max_steps;

@@ -25,7 +25,11 @@ void Fit::begin_epoch() {
 
 void Fit::set_rate() {
   const double wanted = options_.schedule(state_.recipe.optimizer.rule().lr,
-                                          {.step = at_.updates, .epoch = at_.epoch, .losses = at_.losses});
+                                          {.step = at_.updates,
+                                           .epoch = at_.epoch,
+                                           .losses = at_.losses,
+                                           .epoch_step = plan_.updates_in(at_.batches_done(plan_), at_.accumulate),
+                                           .epoch_steps = plan_.updates_in(plan_.batches(), at_.accumulate)});
   check_rate(wanted, options_.schedule.description(), at_);
   steps_.set_rate(static_cast<float>(wanted));
 }

@@ -10,7 +10,7 @@
 
 namespace concord::train {
 
-void ResumedRates::compare(const Place& at, double base, const optim::Schedule& schedule) {
+void ResumedRates::compare(const Place& at, const EpochPlan& plan, double base, const optim::Schedule& schedule) {
   const auto saved = std::exchange(rates_, {});
   if (!saved.contains("rate") || at.step == 0) return;
   const std::string& kind = schedule.description();
@@ -23,7 +23,13 @@ void ResumedRates::compare(const Place& at, double base, const optim::Schedule& 
   if (at.position == 0 && !earlier.empty()) earlier = earlier.first(earlier.size() - 1);
   const std::int64_t batch = at.position > 0 ? at.position / at.batch : 0;  // an epoch's last makes an update
   const std::int64_t step = at.updates - (batch % at.accumulate == 0 ? 1 : 0);
-  const std::string own = fmt::format("{}", static_cast<float>(schedule(base, {step, epoch, earlier})));
+  const std::int64_t batches = at.position > 0 ? at.batches_done(plan) : plan.batches();
+  const optim::Progress progress{.step = step,
+                                 .epoch = epoch,
+                                 .losses = earlier,
+                                 .epoch_step = plan.updates_in(batches - 1, at.accumulate),
+                                 .epoch_steps = plan.updates_in(plan.batches(), at.accumulate)};
+  const std::string own = fmt::format("{}", static_cast<float>(schedule(base, progress)));
   if (own == saved.at("rate")) return;
   log(LogLevel::warning, fmt::format("{}: step {} had the learning rate {}; this training has {} (--lr, --schedule)",
                                      checkpoint_.string(), at.step, saved.at("rate"), own));

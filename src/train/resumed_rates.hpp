@@ -19,8 +19,8 @@ class ResumedRates {
   ResumedRates(std::filesystem::path checkpoint, std::map<std::string, std::string> rates)
       : checkpoint_(std::move(checkpoint)), rates_(std::move(rates)) {}
   /// Warns, at the first call after a resume, when this base rate and schedule are not those of the checkpoint: another
-  /// rate may be meant, but with it the training is not the one that was stopped.
-  void compare(const Place& at, double base, const optim::Schedule& schedule);
+  /// rate may be meant, but with it the training is not the one that was stopped. `plan` is that of its epochs.
+  void compare(const Place& at, const EpochPlan& plan, double base, const optim::Schedule& schedule);
 
  private:
   std::filesystem::path checkpoint_;

@@ -75,6 +75,28 @@ TEST_CASE("a schedule counts steps or epochs, and warm-up hands over the rest", 
   CHECK(schedule::cosine(10)(1, {.step = 0, .epoch = 99}) == Approx(0).margin(1e-12));
 }
 
+TEST_CASE("rises over epochs change with each step", "[optim]") {
+  const auto unit = optim::Unit::epoch;
+  constexpr std::int64_t kSteps = 7;  // an epoch
+  const auto check_equal = [&](const optim::Schedule& by_epochs, const optim::Schedule& by_steps) {
+    for (std::int64_t t = 0; t < 4 * kSteps; ++t) {
+      INFO(by_epochs.description() << " at " << t);
+      const optim::Progress progress{
+          .step = t + 100, .epoch = t / kSteps, .epoch_step = t % kSteps, .epoch_steps = kSteps};
+      CHECK(by_epochs(0.5, progress) == by_steps(0.5, {.step = t}));
+    }
+  };
+  check_equal(schedule::one_cycle(3, {.unit = unit}), schedule::one_cycle(3 * kSteps));
+  check_equal(schedule::inverse_square_root(1, unit), schedule::inverse_square_root(kSteps));
+  check_equal(schedule::warmup(2, schedule::constant(), 0.25, unit),
+              schedule::warmup(2 * kSteps, schedule::constant(), 0.25));
+  // What follows counts whole epochs.
+  const optim::Schedule warm = schedule::warmup(1, schedule::step(1, 0.5), 0.1, unit);
+  CHECK(warm(1, {.epoch = 0, .epoch_step = 0, .epoch_steps = kSteps}) == Approx(0.1));
+  CHECK(warm(1, {.epoch = 1, .epoch_step = 6, .epoch_steps = kSteps}) == 1);
+  CHECK(warm(1, {.epoch = 2, .epoch_step = 0, .epoch_steps = kSteps}) == 0.5);
+}
+
 TEST_CASE("schedules refuse impossible lengths", "[optim]") {
   CHECK_THROWS_AS(schedule::step(0), ArgumentError);
   CHECK_THROWS_AS(schedule::cosine(-1), ArgumentError);

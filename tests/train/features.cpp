@@ -125,6 +125,34 @@ TEST_CASE("averages that no update has reached yet stand for nothing", "[train]"
   CHECK(averaged.evaluate(data).loss == plain.evaluate(data).loss);
 }
 
+TEST_CASE("a cycle within few epochs is that of its steps, also over a stop", "[train]") {
+  const Dataset data = small_data(50);  // 5 batches, 3 updates an epoch
+  const TemporaryFolder folder;
+  const DevicePtr& device = devices().front();
+  const TrainerOptions accumulating{.seed = 4, .accumulate = 2};
+  FitOptions by_epochs{.epochs = 2, .batch = 10}, by_steps = by_epochs;
+  by_epochs.schedule = optim::schedule::one_cycle(2, {.unit = optim::Unit::epoch});
+  by_steps.schedule = optim::schedule::one_cycle(2 * 3);
+  Trainer one = small_trainer(device, accumulating), other = small_trainer(device, accumulating);
+  one.fit(data, by_epochs);
+  other.fit(data, by_steps);
+  CHECK(bytes_of(one) == bytes_of(other));
+  for (const std::int64_t steps : {3, 4, 5, 8}) {
+    INFO(steps);
+    FitOptions part = by_epochs;
+    part.max_steps = steps;
+    part.checkpoint = folder / "run";
+    Trainer stopped = small_trainer(device, accumulating);
+    stopped.fit(data, part);
+    const Listener listener;
+    Trainer resumed = small_trainer(device, accumulating);
+    resumed.resume(folder / "run");
+    resumed.fit(data, by_epochs);
+    CHECK(bytes_of(resumed) == bytes_of(one));
+    CHECK_THAT(listener.messages, !contains("--schedule"));
+  }
+}
+
 TEST_CASE("other settings than the checkpoint's are told", "[train]") {
   const DevicePtr& device = devices().front();
   const TemporaryFolder folder;
