@@ -233,6 +233,15 @@ TEST_CASE("another program asks for trials and is told their results", "[cli][se
   check_refusal(search(data, {"--ask-tell", "--space", "lr={1,2}"}), 2, {"another program chooses the settings"});
 }
 
+TEST_CASE("a search that is asked ends when nobody reads its results", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 100, 10), said = (folder / "said").string();
+  const std::string line = fmt::format("printf '{{\"ask\": 1, \"settings\": {{}}}}\\n' | \"$@\" 2>'{}' | :", said);
+  static_cast<void>(run_command_in_shell(line, search(data, {"--ask-tell", "--epochs", "1"})));
+  CHECK_THAT(content_of(said), test::contains("cannot be written; is its reader gone?"));
+}
+
 namespace {
 
 /// A line of shell that gives the command a request and keeps its input open.

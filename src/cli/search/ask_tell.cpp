@@ -140,6 +140,7 @@ void ask_tell(int in, std::ostream& out, TrialTraining& training, const std::vec
       const nlohmann::ordered_json answer = answer_of(request.id, study.trial(job->trial), monitor);
       const std::lock_guard lock(output);
       out << answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
+      CONCORD_CHECK(out.good(), IoError, "--ask-tell: the result of a trial cannot be written; is its reader gone?");
     }
   });
 }
