@@ -156,12 +156,12 @@ Value pointwise_by_result(std::string label, Value x, const Scalar& formula, con
 Value pointwise_with_surrogate(std::string label, std::vector<Value> inputs, const Scalar& formula,
                                const Scalar& surrogate) {
   CONCORD_CHECK(!inputs.empty(), ArgumentError, "pointwise \"{}\" needs at least one value", label);
-  Graph& graph = inputs.front().graph();
   return with_host_memory("building a graph", [&] {
-    return graph.add(std::make_shared<ops::Pointwise>(Expression({formula}, static_cast<int>(inputs.size())),
-                                                      std::vector{DType::f32}, std::move(label), Shape{},
-                                                      std::optional<Scalar>{}, surrogate),
-                     std::move(inputs));
+    auto op = std::make_shared<ops::Pointwise>(Expression({formula}, static_cast<int>(inputs.size())),
+                                               std::vector{DType::f32}, std::move(label), Shape{},
+                                               std::optional<Scalar>{}, surrogate);
+    Graph& graph = inputs.front().graph();
+    return graph.add(std::move(op), std::move(inputs));
   });
 }
 
