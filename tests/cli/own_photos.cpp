@@ -6,6 +6,7 @@
 
 #include "cli/pictures.hpp"
 #include "cli/process.hpp"
+#include "concord/weights/file.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -94,4 +95,25 @@ TEST_CASE("several labels on the lines of a list are refused with advice for the
   const std::string set = (folder / "set").string();
   check_refusal({"train", "lenet", "--data", fmt::format("folder:{0},list={0}/s.txt", set)}, 2,
                 {"has 2 columns of labels", "Keep one label on each line"});
+}
+
+TEST_CASE("weights of a training with auxiliary classifiers are those of the network", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    const std::string name = fmt::format("photos/{}/{}.png", kShapes[i % 2], i);
+    std::filesystem::create_directories((folder / name).parent_path());
+    write_file(folder / name, photo_file(i % 2, i, false));
+  }
+  const std::string data = "folder:" + (folder / "photos").string(), weights = (folder / "w.safetensors").string();
+  const Arguments with_them{"train",       "googlenet", "--data",      data,     "--image",  "64",
+                            "--batch",     "4",         "--validate",  "none",   "--device", cheap_device(),
+                            "--max-steps", "1",         "--auxiliary", "--quiet"};
+  REQUIRE(run_command(with(with_them, {"--out", weights})).code == 0);
+  CHECK(weights::File(weights).tensors().contains("aux1.fc2.weight"));
+  const Ended evaluated =
+      run_command({"evaluate", weights, data, "--split", "train", "--device", cheap_device(), "--json"});
+  INFO(evaluated.err);
+  CHECK(evaluated.code == 0);
+  CHECK(run_command(with(with_them, {"--weights", weights})).code == 0);
 }
