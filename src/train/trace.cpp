@@ -305,9 +305,9 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, const StagePlan* plan)
   CONCORD_CHECK(traced.loss.shape().elements() == 1, ShapeError,
                 "the loss of a trainer must be one number, got {}; use Reduction::mean or sum",
                 traced.loss.shape().str());
-  const bool is_single = objective.is_single();
   const std::optional<std::size_t> class_axis =
-      is_single ? class_axis_of(traced, batch.labels[0], key.source.labels[0].classes, key.purpose) : std::nullopt;
+      objective.is_single() ? class_axis_of(traced, batch.labels[0], key.source.labels[0].classes, key.purpose)
+                            : std::nullopt;
   traced.ignored = ignored_labels(graph, batch.labels);
   const std::vector<LossTerm> terms = terms_of(traced.loss);
   for (const LossTerm& term : terms) traced.terms.push_back(term.kind);
