@@ -19,8 +19,8 @@ using WrongOperator = std::function<bool(const Operator&)>;
 /// What the first number becomes of which an operator makes `right`; nothing leaves it as it is.
 using WrongNumber = std::function<std::optional<float>(float right)>;
 
-/// `device` with the wrong operators' first number set to `value`, or to what `number` gives, named `name`. With `kernels`
-/// only the first so many kernels that are prepared for them are wrong.
+/// `device` with the wrong operators' first number set to `value`, or to what `number` gives, named `name`. With
+/// `kernels` only the first so many kernels that are prepared for them are wrong.
 [[nodiscard]] DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, float value = 3);
 [[nodiscard]] DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, WrongNumber number,
                                      int kernels = INT_MAX);
