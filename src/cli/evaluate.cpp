@@ -8,6 +8,7 @@
 
 #include "concord/cli/counted.hpp"
 #include "concord/cli/dataset.hpp"
+#include "concord/cli/input_files.hpp"
 #include "concord/cli/label_metrics.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/sample_kind.hpp"
@@ -189,7 +190,13 @@ void add_evaluate(CLI::App& app) {
   command->add_flag("--confusion", options->confusion, "Count predictions by label");
   options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { options->trace.around([&] { run_evaluate(*options); }); });
+  command->callback([options] {
+    InputFiles inputs;
+    inputs.add(options->saved.weights).add_data(options->saved.data.text);
+    for (const std::string& word : options->words) inputs.add_data(word);
+    inputs.require_kept({{"--trace", options->trace.file}});
+    options->trace.around([&] { run_evaluate(*options); });
+  });
 }
 
 }  // namespace concord::cli

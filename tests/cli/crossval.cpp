@@ -8,6 +8,24 @@
 using namespace concord;
 using namespace concord::test;
 
+namespace {
+
+/// A cross-validation that is interrupted when its progress says `text`.
+Ended interrupted(const std::string& folds, const std::string& epochs, const std::string& text) {
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 300, 10);
+  Process process(command_path(), {"crossval", "mlp:width=8", "--data", data, "--folds", folds, "--epochs", epochs,
+                                   "--batch", "10", "--device", cheap_device(), "--json"});
+  REQUIRE(process.wait_for_error_text(text));
+  process.send(SIGINT);
+  Ended ended = process.finish();
+  INFO(ended.err);
+  CHECK(ended.code == 130);
+  return ended;
+}
+
+}  // namespace
+
 TEST_CASE("each data set of a cross-validation counts in what was uploaded", "[cli][crossval]") {
   if (!command_is_there()) return;
   const auto uploaded = [](const std::string& networks) {
@@ -24,15 +42,8 @@ TEST_CASE("each data set of a cross-validation counts in what was uploaded", "[c
 
 TEST_CASE("a cross-validation that is interrupted reports the folds before", "[cli][crossval]") {
   if (!command_is_there()) return;
-  const TemporaryFolder folder;
-  const std::string data = write_digits(folder / "data", 300, 10);
-  Process process(command_path(), {"crossval", "mlp:width=8", "--data", data, "--folds", "3", "--epochs", "60",
-                                   "--batch", "10", "--device", cheap_device(), "--json"});
-  REQUIRE(process.wait_for_error_text("fold 2 of 3"));
-  process.send(SIGINT);
-  const Ended ended = process.finish();
+  const Ended ended = interrupted("3", "60", "fold 2 of 3");
   INFO(ended.err);
-  CHECK(ended.code == 130);
   CHECK_THAT(ended.err, test::contains("interrupted in fold 2 of 3 of mlp:width=8, which does not count"));
   const auto report = nlohmann::json::parse(ended.out);
   CHECK(report["is_interrupted"] == true);
@@ -42,15 +53,8 @@ TEST_CASE("a cross-validation that is interrupted reports the folds before", "[c
 
 TEST_CASE("a cross-validation without a finished fold has no mean", "[cli][crossval]") {
   if (!command_is_there()) return;
-  const TemporaryFolder folder;
-  const std::string data = write_digits(folder / "data", 300, 10);
-  Process process(command_path(), {"crossval", "mlp:width=8", "--data", data, "--folds", "2", "--epochs", "5000",
-                                   "--batch", "10", "--device", cheap_device(), "--json"});
-  REQUIRE(process.wait_for_error_text("fold 1 of 2"));
-  process.send(SIGINT);
-  const Ended ended = process.finish();
+  const Ended ended = interrupted("2", "5000", "fold 1 of 2");
   INFO(ended.err);
-  CHECK(ended.code == 130);
   const nlohmann::json loss = nlohmann::json::parse(ended.out)["networks"].at(0)["loss"];
   CHECK(loss["mean"].is_null());
   CHECK(loss["deviation"].is_null());

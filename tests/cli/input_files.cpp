@@ -45,7 +45,11 @@ TEST_CASE("outputs of a training replace no file that it reads", "[cli]") {
   CHECK(run_command(line({"--resume", in("run"), "--checkpoint", in("run"), "--epochs", "2"})).code == 0);
 
   check_kept(in("net"), {"predict", in("net"), in("t.csv"), "--out", in("net")}, "--out");
-  check_kept(in("t.csv"), {"predict", in("net"), in("t.csv"), "--trace", in("t.csv")}, "--trace");
+  for (const char* command : {"predict", "evaluate"}) {
+    for (const char* name : {"net", "t.csv"}) {
+      check_kept(in(name), {command, in("net"), in("t.csv"), "--trace", in(name)}, "--trace");
+    }
+  }
 }
 
 TEST_CASE("a sheet replaces no photo, and an output of run no input", "[cli]") {

@@ -8,6 +8,26 @@
 using namespace concord;
 using namespace concord::test;
 
+namespace {
+
+/// The step in the file, imported, against that of the graph, both from the first weights of seed 3.
+void check_step(const std::filesystem::path& file, const Graph& graph, Value loss, const Tensor& features,
+                const Tensor& target, const DevicePtr& device) {
+  Program program = compile(graph, loss, std::make_shared<Variables>(device, 3));
+  program.write("input", features);
+  program.write("target", target);
+  program.run();
+  Session session(onnx::load(file), device);
+  const NamedTensors given = session.run({{"input", features}, {"target", target}});
+  CHECK(difference(given.at("loss"), program.read(loss)) < 1e-5);
+  for (const Assignment& assignment : graph.assignments()) {
+    INFO(assignment.variable.name());
+    CHECK(difference(given.at(assignment.variable.name() + ".updated"), program.read(assignment.variable)) < 1e-4);
+  }
+}
+
+}  // namespace
+
 TEST_CASE("an exported step of training gives the loss and all that changes", "[onnx][export]") {
   for (const char* name : {"mlp", "lenet", "resnet20", "char_lstm", "gpt_tiny", "unet"}) {
     const models::Model& model = models::find(name);
@@ -31,18 +51,7 @@ TEST_CASE("an exported step of training gives the loss and all that changes", "[
                  labels = random_input(target, std::min(model.classes, 3));
     for (const DevicePtr& device : devices()) {
       INFO(name << " on " << device->info().id);
-      const auto variables = std::make_shared<Variables>(device, 3);
-      Program program = compile(graph, loss, variables);
-      program.write("input", features);
-      program.write("target", labels);
-      program.run();
-      Session session(onnx::load(file), device);
-      const NamedTensors given = session.run({{"input", features}, {"target", labels}});
-      CHECK(difference(given.at("loss"), program.read(loss)) < 1e-5);
-      for (const Assignment& assignment : graph.assignments()) {
-        INFO(assignment.variable.name());
-        CHECK(difference(given.at(assignment.variable.name() + ".updated"), program.read(assignment.variable)) < 1e-4);
-      }
+      check_step(file, graph, loss, features, labels, device);
     }
   }
 }
@@ -63,18 +72,7 @@ TEST_CASE("an exported step of every optimizer gives all that changes", "[onnx][
     const Tensor features = random_input(input, 0), wanted = random_input(target, 0);
     for (const DevicePtr& device : devices()) {
       INFO(optimizer.rule().name << " on " << device->info().id);
-      const auto variables = std::make_shared<Variables>(device, 3);
-      Program program = compile(graph, loss, variables);
-      program.write("input", features);
-      program.write("target", wanted);
-      program.run();
-      Session session(onnx::load(file), device);
-      const NamedTensors given = session.run({{"input", features}, {"target", wanted}});
-      CHECK(difference(given.at("loss"), program.read(loss)) < 1e-5);
-      for (const Assignment& assignment : graph.assignments()) {
-        INFO(assignment.variable.name());
-        CHECK(difference(given.at(assignment.variable.name() + ".updated"), program.read(assignment.variable)) < 1e-4);
-      }
+      check_step(file, graph, loss, features, wanted, device);
     }
   };
   check(optim::Muon{.lr = 0.01});  // two of its results may be one instruction
