@@ -187,7 +187,7 @@ void add_bench(CLI::App& app) {
     options->kernels = command->count("--trace") > 0 && options->trace.file.empty();
     CONCORD_CHECK(!options->kernels || !options->first_step, ArgumentError,
                   "--trace without a file measures every kernel, which --first-step does not");
-    options->trace.around([&] { run_bench(*options); });
+    options->trace.around(InputFiles().add(options->network.training.model), [&] { run_bench(*options); });
   });
 }
 

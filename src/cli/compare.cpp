@@ -82,11 +82,11 @@ CompareOptions CompareArguments::how() const {
 }
 
 void check_places(const CompareArguments& options) {
-  for (const std::string& file : {options.outputs.html_file, options.outputs.json_file, options.outputs.case_file})
-    require_writable(file);
-  require_different({{"--html", options.outputs.html_file},
-                     {"--json", options.outputs.json_file},
-                     {"--save-case", options.outputs.case_file},
+  const CompareOutputs& out = options.outputs;
+  for (const std::string& file : {out.html_file, out.json_file, out.case_file}) require_writable(file);
+  require_different({{"--html", out.html_file},
+                     {"--json", out.json_file},
+                     {"--save-case", out.case_file},
                      {"--trace", options.trace.file}});
 }
 
@@ -232,8 +232,13 @@ void run_networks(const CompareArguments& options, const CompareOutputs& outputs
 void run(const CompareArguments& options, const CLI::App& command) {
   CompareOutputs outputs = options.outputs;
   outputs.prints_json = options.prints_json();
+  const InputFiles inputs = InputFiles().add(options.training.model).add_data(options.data.text).add(options.weights);
+  inputs.require_kept({{"--html", outputs.html_file},
+                       {"--json", outputs.json_file},
+                       {"--save-case", outputs.case_file},
+                       {"--trace", options.trace.file}});
   if (!is_program(options.training.model)) {
-    return options.trace.around([&] { run_networks(options, outputs); });
+    return options.trace.around(inputs, [&] { run_networks(options, outputs); });
   }
   refuse_options_of_networks(command);
   run_program(options, outputs);

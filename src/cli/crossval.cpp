@@ -300,8 +300,10 @@ void add_crossval(CLI::App& app) {
   command->add_flag("--quiet", options->quiet, "Print no progress");
   command->add_flag("--json", options->json, "Print the table as JSON");
   command->callback([options] {
-    InputFiles().add_data(options->recipe.data.text).require_kept({{"--trace", options->trace.file}});
-    options->trace.around([&] { run_crossval(*options); });
+    InputFiles inputs;
+    inputs.add_data(options->recipe.data.text);
+    for (const std::string& network : network_names(options->recipe.training.model)) inputs.add(network);
+    options->trace.around(inputs, [&] { run_crossval(*options); });
   });
 }
 

@@ -194,8 +194,7 @@ void add_evaluate(CLI::App& app) {
     InputFiles inputs;
     inputs.add(options->saved.weights).add_data(options->saved.data.text);
     for (const std::string& word : options->words) inputs.add_data(word);
-    inputs.require_kept({{"--trace", options->trace.file}});
-    options->trace.around([&] { run_evaluate(*options); });
+    options->trace.around(inputs, [&] { run_evaluate(*options); });
   });
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -270,9 +269,7 @@ void run_export(const ExportArguments& options) {
   CONCORD_CHECK(options.out.ends_with(".onnx"), ArgumentError,
                 "{}: the output is an ONNX file; its name must end with .onnx", printable(options.out));
   require_writable(options.out);
-  std::error_code unknown;
-  CONCORD_CHECK(!std::filesystem::equivalent(options.training.model, options.out, unknown), ArgumentError,
-                "{} and {} are the same file; give the output another name", options.training.model, options.out);
+  InputFiles().add(options.training.model).add(options.weights).require_kept({{"--out", options.out}});
   CONCORD_CHECK(!options.is_training || !options.has_free_batch(), ArgumentError,
                 "--training needs a number of samples for --batch: the step divides by it");
   const ExportedNetwork exported(options);

@@ -174,11 +174,12 @@ void TraceOption::add(CLI::App& command) {
       ->check(file_name());
 }
 
-void TraceOption::around(const std::function<void()>& work, int rank) const {
+void TraceOption::around(const InputFiles& inputs, const std::function<void()>& work, int rank) const {
   std::filesystem::path own = file;
   if (!file.empty() && rank > 0) {
     own.replace_filename(fmt::format("{}.rank{}{}", own.stem().string(), rank, own.extension().string()));
   }
+  inputs.require_kept({{"--trace", own.string()}});
   require_writable(own.string());
   timeline::record(own, work);
 }

@@ -13,6 +13,7 @@
 #include "concord/cli/bytes.hpp"
 #include "concord/cli/command.hpp"
 #include "concord/cli/dataset.hpp"
+#include "concord/cli/input_files.hpp"
 #include "concord/cli/model_file.hpp"
 #include "concord/cli/validator.hpp"
 #include "concord/concord.hpp"
@@ -69,9 +70,10 @@ struct DeviceOption {
 struct TraceOption {
   std::string file;
   void add(CLI::App& command);
-  /// Does `work`; with a file, records it, and writes the file at its end, also when it throws. Rank 1 of several
-  /// writes run.rank1.json for run.json. Throws IoError before the work when the file cannot be written.
-  void around(const std::function<void()>& work, int rank = 0) const;
+  /// Does `work`, which reads `inputs`; with a file, records it, and writes the file at its end, also when it throws.
+  /// Rank 1 of several writes run.rank1.json for run.json. Throws before the work: ArgumentError if the file is an
+  /// input, IoError if it cannot be written.
+  void around(const InputFiles& inputs, const std::function<void()>& work, int rank = 0) const;
 };
 
 /// --memory-budget, of a training step.

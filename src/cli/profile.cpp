@@ -92,7 +92,9 @@ void add_profile(CLI::App& app) {
   command->add_flag("--detail", options->detail, "Print a row for each launch, with shapes and node");
   command->add_flag("--json", options->json, "Print JSON");
   options->trace.add(*command);
-  command->callback([options] { options->trace.around([&] { run_profile(*options); }); });
+  command->callback([options] {
+    options->trace.around(InputFiles().add(options->network.training.model), [&] { run_profile(*options); });
+  });
 }
 
 }  // namespace concord::cli

@@ -71,6 +71,7 @@ CompareReply of_program(const ReplayArguments& options, const CaseProgram& progr
     throw ArgumentError(fmt::format("the case is from a training of the program {}{}: --start starts it with {}",
                                     program.path, arguments, arguments.empty() ? "no argument" : "these arguments"));
   }
+  InputFiles().add(options.file).add(program.path).require_kept({{"--trace", options.trace.file}});
   require_writable(options.trace.file);
   return replay_program(program.path, program.arguments, options.file, options.device.selector, options.trace.file);
 }
@@ -82,7 +83,7 @@ void run_replay(const ReplayArguments& options) {
   if (program) {
     reply = of_program(options, *program);
   } else {
-    options.trace.around([&] { reply = of_network(options, operator_case); });
+    options.trace.around(InputFiles().add(options.file), [&] { reply = of_network(options, operator_case); });
   }
   if (!reply.text.empty()) std::cout << (options.json ? reply.text : read_json(reply.text, "the reply", as_text));
   require_agreement(reply);

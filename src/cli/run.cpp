@@ -89,14 +89,12 @@ Runnable open_network(const RunArguments& options) {
   return {trained.table ? with_units(network, *trained.table) : network, std::move(inputs)};
 }
 
-/// Throws ArgumentError if an output would replace what is read.
-void require_inputs_kept(const RunArguments& options) {
+InputFiles inputs_of(const RunArguments& options) {
   InputFiles inputs;
   inputs.add(options.training.model).add(options.weights);
   for (const std::string& text : options.inputs) inputs.add(name_and_value(text).second);
   for (const std::string& text : options.known) inputs.add(name_and_value(text).second);
-  inputs.require_kept({{"--trace", options.trace.file}});
-  for (const std::string& text : options.outputs) inputs.require_kept({{"--output", name_and_value(text).second}});
+  return inputs;
 }
 
 /// Called with inputs of one network: by name for a file, else the only one by position.
@@ -207,8 +205,9 @@ void add_run(CLI::App& app) {
   options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] {
-    require_inputs_kept(*options);
-    options->trace.around([&] { run_network(*options); });
+    const InputFiles inputs = inputs_of(*options);
+    for (const std::string& text : options->outputs) inputs.require_kept({{"--output", name_and_value(text).second}});
+    options->trace.around(inputs, [&] { run_network(*options); });
   });
 }
 

@@ -185,6 +185,10 @@ nlohmann::json json_of(const TrainArguments& options, const Trainer& trainer, co
   return json;
 }
 
+InputFiles data_and_model(const TrainArguments& options) {
+  return InputFiles().add_data(options.recipe.data.text).add(options.recipe.training.model);
+}
+
 /// What can be refused before the ranks are started.
 void check(const TrainArguments& options) {
   require_safetensors_name("--out", options.out);
@@ -194,17 +198,11 @@ void check(const TrainArguments& options) {
                      {"--checkpoint", options.checkpoint},
                      {"--log", options.log},
                      {"--trace", options.trace.file}});
-  const std::string& trace = options.trace.file;
-  InputFiles()
-      .add_data(options.recipe.data.text)
-      .add(options.recipe.training.model)
-      .require_kept(
-          {{"--out", options.out}, {"--checkpoint", options.checkpoint}, {"--log", options.log}, {"--trace", trace}});
+  data_and_model(options).require_kept(
+      {{"--out", options.out}, {"--checkpoint", options.checkpoint}, {"--log", options.log}});
   // A training may go on in its checkpoint, and replace the weights that it starts with.
-  InputFiles().add(options.resume).require_kept({{"--out", options.out}, {"--log", options.log}, {"--trace", trace}});
-  InputFiles()
-      .add(options.weights)
-      .require_kept({{"--checkpoint", options.checkpoint}, {"--log", options.log}, {"--trace", trace}});
+  InputFiles().add(options.resume).require_kept({{"--out", options.out}, {"--log", options.log}});
+  InputFiles().add(options.weights).require_kept({{"--checkpoint", options.checkpoint}, {"--log", options.log}});
   static_cast<void>(options.permit.get());
   options.permit.require_weights(options.weights);
   if (options.resume.empty()) options.validation.check();
@@ -342,7 +340,9 @@ void add_train(CLI::App& app) {
     check(*options);
     if (const std::string own = options->ranks.device_of_rank(); !own.empty()) options->device.selector = own;
     const std::optional<collective::World> world = collective::world_of_environment();
-    options->trace.around([&] { run_train(*options); }, world ? world->rank : 0);
+    options->trace.around(
+        data_and_model(*options).add(options->resume).add(options->weights), [&] { run_train(*options); },
+        world ? world->rank : 0);
   });
 }
 

@@ -250,7 +250,11 @@ void add_tune(CLI::App& app) {
   command->add_flag("--again", options->again, "Also measure matrix multiplications that are already in a table");
   command->add_flag("--json", options->json, "Print JSON");
   options->trace.add(*command);
-  command->callback([options] { options->trace.around([&] { Tune(*options).run(); }); });
+  command->callback([options] {
+    const InputFiles inputs = InputFiles().add(options->model);
+    inputs.require_kept({{"--out", options->out}});
+    options->trace.around(inputs, [&] { Tune(*options).run(); });
+  });
 }
 
 }  // namespace concord::cli

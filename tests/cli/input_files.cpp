@@ -69,3 +69,21 @@ TEST_CASE("a sheet replaces no photo, and an output of run no input", "[cli]") {
   check_kept(in("w.safetensors"), with(run, {"--weights", in("w.safetensors"), "--output", in("w.safetensors")}),
              "--output");
 }
+
+TEST_CASE("commands that measure a network's file replace it by no output", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const auto in = [&](const char* name) { return (folder / name).string(); };
+  for (const char* name : {"net.onnx", "case"}) write_file(in(name), "none");
+  const Arguments device{"--device", cheap_device()}, devices{"--devices", "cpu,cpu"};
+  for (const char* command : {"bench", "profile"}) {
+    check_kept(in("net.onnx"), with({command, in("net.onnx"), "--trace", in("net.onnx")}, device), "--trace");
+  }
+  for (const char* option : {"--trace", "--out"}) {
+    check_kept(in("net.onnx"), with({"tune", in("net.onnx"), option, in("net.onnx")}, device), option);
+  }
+  for (const char* option : {"--trace", "--html", "--json", "--save-case"}) {
+    check_kept(in("net.onnx"), with({"compare", in("net.onnx"), option, in("net.onnx")}, devices), option);
+  }
+  check_kept(in("case"), {"replay", in("case"), "--trace", in("case")}, "--trace");
+}

@@ -277,7 +277,7 @@ void run(const DoctorArguments& options, std::optional<Ending>& ending) {
 /// The verdict is the last line, behind what a timeline has to say.
 void diagnose(const DoctorArguments& options) {
   std::optional<Ending> ending;
-  options.trace.around([&] { run(options, ending); });
+  options.trace.around({}, [&] { run(options, ending); });
   if (!ending->can_train) throw DeviceError(ending->verdict);
   if (!options.json) std::cout << "\n" << ending->verdict << "\n";
 }
@@ -293,7 +293,7 @@ void add_doctor(CLI::App& app) {
   options->trace.add(*command);
   command->callback([options] {
     if (!options->forget) return diagnose(*options);
-    options->trace.around([&] { forget_denylist(*options); });
+    options->trace.around({}, [&] { forget_denylist(*options); });
   });
 }
 

@@ -218,8 +218,8 @@ void add_predict(CLI::App& app) {
     InputFiles inputs;
     inputs.add(options->weights).add_data(options->data.text);
     for (const std::string& word : options->words) inputs.add_data(word);
-    inputs.require_kept({{"--out", options->out}, {"--sheet", options->sheet}, {"--trace", options->trace.file}});
-    options->trace.around([&] { run_predict(*options); });
+    inputs.require_kept({{"--out", options->out}, {"--sheet", options->sheet}});
+    options->trace.around(inputs, [&] { run_predict(*options); });
   });
 }
 

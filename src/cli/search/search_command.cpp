@@ -299,11 +299,8 @@ void add_search(CLI::App& app) {
   command->add_flag("--quiet", options->quiet, "Print no progress");
   command->add_flag("--json", options->json, "Print the trials as JSON");
   command->callback([options] {
-    InputFiles()
-        .add_data(options->recipe.data.text)
-        .add(options->recipe.training.model)
-        .require_kept({{"--trace", options->trace.file}});
-    options->trace.around([&] { run_search(*options); });
+    options->trace.around(InputFiles().add_data(options->recipe.data.text).add(options->recipe.training.model),
+                          [&] { run_search(*options); });
   });
 }
 
