@@ -45,6 +45,7 @@ class OpenClDevice final : public Device {
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision precision) const override;
   [[nodiscard]] bool has_joined_operators() const override { return true; }
+  [[nodiscard]] bool folds_factors() const override { return true; }
   [[nodiscard]] bool multiplies_patches(const TensorSpec& src, const TensorSpec& weights,
                                         Precision precision) const override;
   [[nodiscard]] std::optional<GroupKind> group_kind(const KernelRequest& request) const override;

@@ -25,6 +25,7 @@ EpilogueText gemm_epilogue(const Expression& expression, std::span<const Epilogu
     actuals += ", " + cl_load(operand.dtype, e, index);
     inputs.push_back(fmt::format("x{}", j + 1));
     result.arguments.emplace_back(input(operand.input, size_of(operand.dtype)));
+    if (operand.m != 0 && (operand.outer != 0 || operand.inner != 0)) ++result.whole_operands;
     for (const std::int64_t stride : {operand.z, operand.m, operand.outer}) {
       result.arguments.emplace_back(static_cast<std::uint64_t>(stride));
     }

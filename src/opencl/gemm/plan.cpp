@@ -78,7 +78,7 @@ double product_seconds(const GpuModel& gpu, const Gemm& gemm, double multiplying
 
 double product_seconds_with_epilogue(const GpuModel& gpu, const Gemm& gemm, double multiplying, int launches) {
   constexpr double kReached = 0.55;  // without other work to hide the reads
-  const auto operands = static_cast<double>(gemm.epilogue.operands());
+  const auto operands = static_cast<double>(gemm.epilogue.whole_operands);
   return product_seconds(gpu, gemm, multiplying, launches) +
          operands * result_bytes(gemm) / (kReached * gpu.bytes_a_second);
 }

@@ -113,9 +113,17 @@ TEST_CASE("a product takes no less than its operands take to be moved, and a lau
   CHECK(product_seconds(kGpu, thin, 0, 1) > opencl::kLaunchSeconds);
   CHECK(product_seconds(kGpu, thin, 0, 2) == Approx(product_seconds(kGpu, thin, 0, 1) + opencl::kLaunchSeconds));
   CHECK(product_seconds(kGpu, thin, 1, 0) == 1);
-  Gemm with_bias = thin;
-  with_bias.epilogue.arguments = {opencl::input(2)};
-  CHECK(product_seconds_with_epilogue(kGpu, with_bias, 1, 0) > product_seconds_with_epilogue(kGpu, thin, 1, 0));
+  const Expression sum({scalar::input(0) + scalar::input(1)}, 2);
+  const auto with = [&](const opencl::EpilogueOperand& operand) {
+    Gemm gemm = thin;
+    gemm.epilogue = opencl::gemm_epilogue(sum, {{operand}});
+    return product_seconds_with_epilogue(kGpu, gemm, 1, 0);
+  };
+  const double without = product_seconds_with_epilogue(kGpu, thin, 1, 0);
+  CHECK(with({2, DType::f32, 0, 4096, 0, 1}) > without);  // a matrix
+  CHECK(with({2, DType::f32, 0, 4096, 1, 0}) > without);  // a matrix whose columns are blocks
+  CHECK(with({2, DType::f32, 0, 1, 0, 0}) == without);    // a bias by row
+  CHECK(with({2, DType::f32, 0, 0, 0, 1}) == without);    // a bias by column
 }
 
 }  // namespace concord::test
