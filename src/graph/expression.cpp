@@ -147,12 +147,22 @@ bool is_condition(const Scalar& a) {
   }
 }
 
-/// Whether a formula is a select with a branch of 0, or with one that may choose it.
-bool may_choose_zero(const Scalar& a) {
-  const auto& arguments = a.node().arguments;
-  return a.node().function == F::select && (is_number(arguments[1], 0) || is_number(arguments[2], 0) ||
-                                            may_choose_zero(arguments[1]) || may_choose_zero(arguments[2]));
-}
+/// What selects, one inside the other, choose among.
+struct Choice {
+  static constexpr int kMostSelects = 16;
+  int selects = 0;  // up to kMostSelects + 1
+  bool has_zero = false;
+
+  explicit Choice(const Scalar& a) { add(a); }
+
+ private:
+  void add(const Scalar& a) {
+    has_zero = has_zero || is_number(a, 0);
+    if (a.node().function != F::select || selects > kMostSelects) return;
+    ++selects;
+    for (const std::size_t branch : {1, 2}) add(a.node().arguments[branch]);
+  }
+};
 
 Scalar derivative_of(const Scalar& formula, int index, std::unordered_map<NodePointer, Scalar>& done) {
   const Scalar::Node& node = formula.node();
@@ -224,7 +234,11 @@ Scalar chain(const Scalar& slope, const Scalar& diff) {
   if (is_number(diff, 1)) return slope;
   for (const auto& [chosen, other] : {std::pair{slope, diff}, std::pair{diff, slope}}) {
     if (is_condition(chosen)) return select(chosen, other, 0.0F);
-    if (!may_choose_zero(chosen)) continue;
+    const Choice choice(chosen);
+    if (choice.selects == 0) continue;
+    // The branches are copied, so only those of few selects: copies of copies would grow with each factor.
+    if (choice.selects > Choice::kMostSelects) return select(equal(chosen, 0.0F), 0.0F, slope * diff);
+    if (!choice.has_zero) continue;
     const auto& arguments = chosen.node().arguments;
     return select(arguments[0], chain(arguments[1], other), chain(arguments[2], other));
   }

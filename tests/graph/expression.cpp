@@ -119,6 +119,19 @@ TEST_CASE("at kinks the derivative is PyTorch's", "[graph]") {
   CHECK(at(derivative(scalar::max(x, y), 1), {2, 2}) == 0.5F);
 }
 
+TEST_CASE("the derivative of many choices, one inside the other, grows with their number", "[graph]") {
+  constexpr int kChoices = 60;
+  constexpr float kSlope = 0.75F;
+  const Scalar x = scalar::input(0);
+  Scalar formula = scalar::select(scalar::less(x, 8.0F), x, 8.0F);
+  for (int k = 0; k < kChoices; ++k) formula = scalar::select(scalar::less(0.0F, formula), formula, kSlope * formula);
+  const Scalar slope = derivative(formula, 0);
+  CHECK(Expression({slope}, 1).code().size() < 20 * kChoices);
+  CHECK(at(slope, {2}) == 1);
+  CHECK(at(slope, {9}) == 0);
+  CHECK(at(slope, {-2}) == Approx(std::pow(kSlope, kChoices)).epsilon(1e-4));
+}
+
 TEST_CASE("relu's derivative can be read from its output", "[graph]") {
   const Scalar formula = scalar::max(scalar::input(0), 0.0F);
   const Scalar slope = replace(derivative(formula, 0), formula, scalar::input(1));
