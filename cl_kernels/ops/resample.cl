@@ -1,12 +1,13 @@
 // Resample: src (outer, rows, columns) → dst (outer, dst_rows, dst_columns). ROW_TAPS and COLUMN_TAPS say which axes
 // are mapped; a map is a sparse matrix by rows in one table: where each row begins (count + 1 numbers), then for each tap
 // its place and the bits of its weight. Where all rows have the same number of taps, ROW_TAPS or COLUMN_TAPS is that
-// number, otherwise 0. A work-item owns PER_ITEM elements of dst and sums the taps of the row, and for each the taps of
-// the column. Blocking as in formula/pointwise.cl.
+// number, otherwise 0. Taps whose place is negative only fill rows. A work-item owns PER_ITEM elements of dst and sums
+// the taps of the row, and for each the taps of the column. Blocking as in formula/pointwise.cl.
 #include "shared/index.h"
 
 #define FIRST(table, row, taps) (taps > 0 ? (int)(row)*taps : table[row])
 #define COUNT(table, row, taps) (taps > 0 ? taps : table[(row) + 1] - table[row])
+#define TAP(place, product) ((place) < 0 ? 0.0f : (product))
 
 __kernel void resample(__global const float *restrict src, const ulong src_offset, __global float *restrict dst,
                        const ulong dst_offset,
@@ -38,21 +39,24 @@ __kernel void resample(__global const float *restrict src, const ulong src_offse
     __global const int *row_taps = row_table + dst_rows + 1 + 2 * FIRST(row_table, row, ROW_TAPS);
     const int row_count = COUNT(row_table, row, ROW_TAPS);
     for (int t = 0; t < row_count; ++t) {
-      __global const float *from = plane + (ulong)row_taps[2 * t] * columns;
+      const int row_place = row_taps[2 * t];
+      __global const float *from = plane + (ulong)max(row_place, 0) * columns;
       const float weight = as_float(row_taps[2 * t + 1]);
 #else
     {
+      const int row_place = 0;
       __global const float *from = plane + (ulong)row * columns;
       const float weight = 1.0f;
 #endif
 #ifdef COLUMN_TAPS
       float across = 0.0f;
       for (int u = 0; u < column_count; ++u) {
-        across += as_float(column_taps[2 * u + 1]) * from[column_taps[2 * u]];
+        const int place = column_taps[2 * u];
+        across += TAP(place, as_float(column_taps[2 * u + 1]) * from[max(place, 0)]);
       }
-      sum += weight * across;
+      sum += TAP(row_place, weight * across);
 #else
-      sum += weight * from[column];
+      sum += TAP(row_place, weight * from[column]);
 #endif
     }
     dst[dst_offset + i] = sum;

@@ -14,6 +14,7 @@
 #include "concord/ops/rearrange.hpp"
 #include "concord/ops/recurrent.hpp"
 #include "concord/ops/resample.hpp"
+#include "concord/ops/resize.hpp"
 #include "concord/ops/row_norm.hpp"
 #include "concord/ops/scan.hpp"
 #include "concord/ops/softmax.hpp"
@@ -231,6 +232,15 @@ TEST_CASE("special values in what moves elements", "[ops][special]") {
                 return std::vector{pad_spatial(x[0], PadMode::reflect, std::vector<std::int64_t>{1, 2, 2, 1}),
                                    interpolate(x[0], {.size = {8, 3}, .mode = Interpolation::linear})};
               }});
+  check_form({"resize with one tap at each position of the source, its gradient with special values",
+              {{normal({1, 2, 5, 5}, 1)}, {normal({1, 2, 10, 10}, 2)}},
+              [](const std::vector<Value>& x) {
+                const ResizeOptions options{.mode = Interpolation::linear,
+                                            .coordinates = ResizeCoordinates::asymmetric};
+                const Value resized = resize(x[0], {{.axis = 2, .size = 10}, {.axis = 3, .size = 10}}, options);
+                return std::vector{resized * x[1], gaussian_blur(x[0], 3, 0.8)};
+              },
+              2});
   check_form({"where",
               {{normal({4, 5}, 1)}, {normal({4, 5}, 2)}},
               [](const std::vector<Value>& x) {

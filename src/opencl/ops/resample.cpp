@@ -33,8 +33,10 @@ std::pair<std::int32_t, std::int32_t> counts_of(const ops::Taps& taps) {
   return counts;
 }
 
-/// The same matrix with an equal number of taps in every row; the added taps have weight 0 and positions of the row.
-/// Compilers unroll loops of fixed length. Unchanged where rows are empty or long.
+constexpr std::int32_t kNoPlace = -1;  // 0 times what is at a place may be NaN
+
+/// The same matrix with an equal number of taps in every row; the added ones have no place. Compilers unroll loops of
+/// fixed length. Unchanged where rows are empty or long.
 ops::Taps evened(const ops::Taps& taps) {
   constexpr std::int32_t kMost = 8;
   const auto [least, most] = counts_of(taps);
@@ -42,9 +44,10 @@ ops::Taps evened(const ops::Taps& taps) {
   ops::Taps even{{0}, {}, {}};
   for (std::size_t row = 0; row + 1 < taps.begin.size(); ++row) {
     for (std::int32_t t = 0; t < most; ++t) {
-      const std::int32_t last = taps.begin[row + 1] - 1, from = taps.begin[row] + t;
-      even.place.push_back(taps.place[static_cast<std::size_t>(std::min(from, last))]);
-      even.weight.push_back(from <= last ? taps.weight[static_cast<std::size_t>(from)] : 0);
+      const auto tap = static_cast<std::size_t>(taps.begin[row] + t);
+      const bool is_there = taps.begin[row] + t < taps.begin[row + 1];
+      even.place.push_back(is_there ? taps.place[tap] : kNoPlace);
+      even.weight.push_back(is_there ? taps.weight[tap] : 0);
     }
     even.begin.push_back(static_cast<std::int32_t>(even.place.size()));
   }
