@@ -76,7 +76,9 @@ std::vector<GemmTiling> tilings_of(const Context& context, const Gemm& gemm) {
   const Gemm slice = plane_slices(gemm).front();
   std::vector<GemmTiling> list;
   for (const TmaTile& tile : tma_tiles(gemm)) {
-    for (const std::int64_t parts : parts_around(tma_plan_with(context, slice, tile).parts)) {
+    const std::optional<TmaPlan> plan = tma_plan_with(context, slice, tile);
+    if (!plan) continue;
+    for (const std::int64_t parts : parts_around(plan->parts)) {
       if (tma_cut_plan(slice, tile, parts)) list.push_back({tile.name(), parts});
     }
   }

@@ -122,7 +122,8 @@ std::span<const TmaTile> tma_tiles(const Gemm& gemm) {
   return gemm.precision == Precision::tf32 ? kOneProduct : kRoundedProduct;
 }
 
-TmaPlan tma_plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile) {
+std::optional<TmaPlan> tma_plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile) {
+  if (!suits_filters(gemm, tile)) return std::nullopt;
   const PlaneNumbers numbers = plane_numbers(gemm);
   const std::int64_t depth = tile.depth(numbers);
   const PlaneForm form = plane_form(gemm, depth);
@@ -133,15 +134,14 @@ TmaPlan tma_plan_with(const Context& context, const Gemm& gemm, const TmaTile& t
   const GemmPlan plan = gemm_plan(context.gpu(), padded,
                                   {{tile.q, TmaTile::kTmaRows, depth, tile.resident,
                                     tile.filling + ending(gemm, tile, rate), rate, share_of_one(gemm, tile)}});
-  return {tile, plan.parts, divide_up(plan.part, depth), plan.seconds};
+  return TmaPlan{tile, plan.parts, divide_up(plan.part, depth), plan.seconds};
 }
 
 TmaPlan tma_plan(const Context& context, const Gemm& gemm) {
   TmaPlan best{};
   for (const TmaTile& tile : tma_tiles(gemm)) {
-    if (!suits_filters(gemm, tile)) continue;
-    const TmaPlan plan = tma_plan_with(context, gemm, tile);
-    if (best.seconds == 0 || plan.seconds < best.seconds) best = plan;
+    const std::optional<TmaPlan> plan = tma_plan_with(context, gemm, tile);
+    if (plan && (best.seconds == 0 || plan->seconds < best.seconds)) best = *plan;
   }
   return best;
 }

@@ -34,8 +34,9 @@ struct TmaPlan {
   std::int64_t most_groups = std::numeric_limits<std::int64_t>::max();  // of the launch; fewer only in checks
 };
 
-/// The cut of k with the least expected time for a tile.
-[[nodiscard]] TmaPlan tma_plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile);
+/// The cut of k with the least expected time for a tile; nothing where filters are not padded to whole tiles of its
+/// depth.
+[[nodiscard]] std::optional<TmaPlan> tma_plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile);
 /// The plan with the fastest tile: the time to move and pack operands is the same for all tiles.
 [[nodiscard]] TmaPlan tma_plan(const Context& context, const Gemm& gemm);
 /// The plan with k in `parts` parts or slightly fewer; nothing where k is too short or the tile does not suit.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/tuning/table.hpp"
 #include "concord/opencl/gemm/tuning/trial.hpp"
@@ -49,6 +50,19 @@ TEST_CASE("products whose k is cut: by a launch whose groups meet where all are 
         CHECK(try_tiles(device, one, many, 3) == 0);
       }
     }
+  }
+}
+
+TEST_CASE("filters of few channels, padded to the shallowest tile, are offered no deeper one", "[opencl][gemm]") {
+  Gemm gemm = opencl::conv_forward_gemm(
+      ops::conv_sizes({4, 3, 16, 16}, {64, 3, 3, 3}, {.padding = {0, 1, 1}, .padding_after = {0, 1, 1}}));
+  gemm.precision = Precision::bf16;
+  gemm.b.is_channels_last = gemm.c.is_channels_last = true;
+  gemm.a.filter_channels = 32;
+  for (const DevicePtr& device : opencl_devices()) {
+    const auto tilings = opencl::find_gemm_implementation("tma")->tilings(context_of(device), gemm);
+    CHECK_FALSE(tilings.empty());
+    for (const opencl::GemmTiling& tiling : tilings) CHECK(tiling.tile.ends_with(", 64 bytes"));
   }
 }
 
