@@ -71,19 +71,21 @@ CompareReply of_program(const ReplayArguments& options, const CaseProgram& progr
     throw ArgumentError(fmt::format("the case is from a training of the program {}{}: --start starts it with {}",
                                     program.path, arguments, arguments.empty() ? "no argument" : "these arguments"));
   }
-  InputFiles().add(options.file).add(program.path).require_kept({{"--trace", options.trace.file}});
+  InputFiles().add(program.path).require_kept({{"--trace", options.trace.file}});
   require_writable(options.trace.file);
   return replay_program(program.path, program.arguments, options.file, options.device.selector, options.trace.file);
 }
 
 void run_replay(const ReplayArguments& options) {
+  const InputFiles inputs = InputFiles().add(options.file);
+  inputs.require_kept({{"--trace", options.trace.file}});
   const OperatorCase operator_case = read_case(options.file);
   const auto program = of_file(options.file, [&] { return program_of(operator_case.network); });
   CompareReply reply;
   if (program) {
     reply = of_program(options, *program);
   } else {
-    options.trace.around(InputFiles().add(options.file), [&] { reply = of_network(options, operator_case); });
+    options.trace.around(inputs, [&] { reply = of_network(options, operator_case); });
   }
   if (!reply.text.empty()) std::cout << (options.json ? reply.text : read_json(reply.text, "the reply", as_text));
   require_agreement(reply);
