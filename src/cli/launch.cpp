@@ -16,7 +16,6 @@
 #include "concord/collective/interfaces.hpp"
 #include "concord/collective/launch.hpp"
 #include "concord/collective/rendezvous.hpp"
-#include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
@@ -79,6 +78,10 @@ std::vector<DeviceInfo> DevicesOption::devices() const {
   return devices;
 }
 
+std::optional<collective::World> world_of_rank(bool have_nodes) {
+  return have_nodes ? collective::world_of_launch() : collective::world_of_environment();
+}
+
 void RanksOptions::add(CLI::App& command) {
   devices.add(command);
   command
@@ -138,7 +141,7 @@ void RanksOptions::launch(const std::vector<std::string>& words) const {
 
 std::string RanksOptions::device_of_rank() const {
   set_variables();
-  const std::optional<collective::World> world = collective::world_of_environment();
+  const std::optional<collective::World> world = world_of_rank(have_nodes());
   if (devices.selectors.empty()) {
     CONCORD_CHECK(world || (exchange.empty() && interface.empty()), ArgumentError,
                   "--exchange and --interface are for a training on several devices; name them with --devices");

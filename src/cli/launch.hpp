@@ -2,9 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "concord/collective/world.hpp"
 #include "concord/device/device.hpp"
 
 namespace concord::cli {
@@ -17,6 +19,10 @@ struct DevicesOption {
   /// In the order of their ranks. Throws ArgumentError for a device that is named twice.
   [[nodiscard]] std::vector<DeviceInfo> devices() const;
 };
+
+/// The world that this process is a rank of. With --nodes that is only one of `concord launch`: a process that another
+/// launcher started, as srun starts one on each machine, launches the ranks.
+[[nodiscard]] std::optional<collective::World> world_of_rank(bool have_nodes);
 
 /// --devices, --min-ranks, --nodes, --rendezvous, --interface and --exchange.
 struct RanksOptions {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "concord/cli/counted.hpp"
+#include "concord/cli/launch.hpp"
 #include "concord/cli/validator.hpp"
-#include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
@@ -120,7 +120,7 @@ void SharingOptions::add(CLI::App& command) {
 }
 
 void SharingOptions::check(std::size_t named, bool have_nodes, int accumulate) const {
-  const bool is_rank = collective::world_of_environment().has_value();
+  const bool is_rank = world_of_rank(have_nodes).has_value();
   const bool is_only_rank = !is_rank && environment(collective::kStoreVariable).has_value();
   const bool is_one = is_only_rank && named <= 1;
   const std::size_t devices = is_one ? 1 : have_nodes ? 0 : named;

@@ -22,7 +22,6 @@
 #include "concord/cli/train_data.hpp"
 #include "concord/cli/training_recipe.hpp"
 #include "concord/cli/validation.hpp"
-#include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/io/checkpoint.hpp"
@@ -339,7 +338,7 @@ void add_train(CLI::App& app) {
   command->callback([options] {
     check(*options);
     if (const std::string own = options->ranks.device_of_rank(); !own.empty()) options->device.selector = own;
-    const std::optional<collective::World> world = collective::world_of_environment();
+    const std::optional<collective::World> world = world_of_rank(options->ranks.have_nodes());
     options->trace.around(
         data_and_model(*options).add(options->resume).add(options->weights), [&] { run_train(*options); },
         world ? world->rank : 0);

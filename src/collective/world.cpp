@@ -225,6 +225,8 @@ std::optional<World> world_of_environment() {
   return std::nullopt;
 }
 
+std::optional<World> world_of_launch() { return environment(kStoreVariable) ? world_of_environment() : std::nullopt; }
+
 std::string wanted_transport() {
   const std::string wanted = environment("CONCORD_EXCHANGE").value_or("auto");
   CONCORD_CHECK(wanted == "auto" || wanted == "peer" || wanted == "host" || wanted == "gloo", ArgumentError,

@@ -29,6 +29,9 @@ inline constexpr const char* kEndedMember = "ended";
 /// of Open MPI or Slurm (srun), with MASTER_ADDR and MASTER_PORT as the user sets them. Nothing for a process that was
 /// started alone, and for a world of one. Throws ArgumentError, which names the variable that is missing or wrong.
 [[nodiscard]] std::optional<World> world_of_environment();
+/// The same if `concord launch` made the world, else nothing: a process that is to launch ranks of its own may be a
+/// task of another launcher.
+[[nodiscard]] std::optional<World> world_of_launch();
 
 /// How gradients are to be exchanged: $CONCORD_EXCHANGE, which is auto, peer, host or gloo; else auto. Throws
 /// ArgumentError for another value.
