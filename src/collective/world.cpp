@@ -168,8 +168,11 @@ GroupPtr join(const World& world) {
                            {"exchange", wanted_transport()},
                            {"gloo", has_gloo()},
                            {"connections", wanted_connections()}};
-  CONCORD_CHECK(store->set(member_name(world.rank), own.dump()), ArgumentError,
-                "two processes of the training have the rank {}", world.rank);
+  CONCORD_CHECK(
+      store->set(member_name(world.rank), own.dump()), ArgumentError,
+      "another process of the training has had the rank {}: two have it at once, or this is the second program "
+      "of a launch, which starts one for each rank",
+      world.rank);
   const std::vector<Member> all = members(*store, world, deadline.count());
   const auto size = static_cast<int>(all.size());
   const auto rank = static_cast<int>(std::ranges::find(all, world.rank, &Member::rank) - all.begin());

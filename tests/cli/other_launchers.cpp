@@ -2,6 +2,8 @@
 #include "cli/port.hpp"
 #include "cli/process.hpp"
 #include "concord/collective/gloo.hpp"
+#include "concord/collective/store.hpp"
+#include "concord/collective/world.hpp"
 #include "concord_test.hpp"
 
 using namespace concord;
@@ -51,4 +53,22 @@ TEST_CASE("a task of srun without --nodes needs the place where the ranks meet",
   const Ended ended = run_command(short_training({"--devices", cheap_device()}), task_of_srun("0"));
   CHECK(ended.code == 2);
   CHECK_THAT(ended.err, contains("MASTER_ADDR is not set, but SLURM_STEP_NUM_TASKS is"));
+}
+
+TEST_CASE("the second program of a launch is told why it cannot join", "[cli][collective]") {
+  if (!command_is_there()) return;
+  // The store of a launch, in which the first program has entered its rank.
+  const collective::StoreServer server("127.0.0.1", 0);
+  collective::Store store("127.0.0.1", server.port(), std::chrono::seconds(60));
+  REQUIRE(store.set(collective::member_name(0), "{}"));
+  const Ended ended =
+      run_command(short_training({"--device", cheap_device()}), {{"RANK", "0"},
+                                                                 {"WORLD_SIZE", "2"},
+                                                                 {"LOCAL_RANK", "0"},
+                                                                 {"MASTER_ADDR", "127.0.0.1"},
+                                                                 {"MASTER_PORT", std::to_string(server.port())},
+                                                                 {collective::kStoreVariable, "1"}});
+  CHECK(ended.code == 2);
+  CHECK_THAT(ended.err, contains("another process of the training has had the rank 0") &&
+                            contains("the second program of a launch, which starts one for each rank"));
 }
