@@ -13,6 +13,7 @@
 #include "concord/cli/counted.hpp"
 #include "concord/cli/validator.hpp"
 #include "concord/collective/gloo.hpp"
+#include "concord/collective/group.hpp"
 #include "concord/collective/interfaces.hpp"
 #include "concord/collective/launch.hpp"
 #include "concord/collective/rendezvous.hpp"
@@ -87,7 +88,8 @@ void RanksOptions::add(CLI::App& command) {
   command
       .add_option(
           "--min-ranks", least,
-          "When devices are lost, go on with those that are left, on all machines, if they are at least so many")
+          "When devices are lost, go on with those that are left, on all machines, if they are at least so many. "
+          "Default: $CONCORD_MIN_RANKS, else all")
       ->check(CLI::PositiveNumber)
       ->needs(devices.option);
   CLI::Option* const many =
@@ -124,8 +126,10 @@ void RanksOptions::launch(const std::vector<std::string>& words) const {
   for (const DeviceInfo& device : devices.devices()) {
     ranks.push_back({.words = words, .variables = {"CONCORD_DEVICE=" + device.id}, .name = device.id});
   }
-  CONCORD_CHECK(have_nodes() || static_cast<std::size_t>(least) <= ranks.size(), ArgumentError,
-                "--min-ranks is {}, but --devices names {}", least, ranks.size());
+  const int enough = least > 0 ? least : collective::least_ranks();
+  CONCORD_CHECK(have_nodes() || static_cast<std::size_t>(enough) <= ranks.size(), ArgumentError,
+                "{} is {}, but --devices names {}", least > 0 ? "--min-ranks" : "CONCORD_MIN_RANKS", enough,
+                ranks.size());
   std::optional<collective::Machines> machines;
   if (have_nodes()) {
     CONCORD_CHECK(collective::has_gloo(), NotSupported,
@@ -136,7 +140,7 @@ void RanksOptions::launch(const std::vector<std::string>& words) const {
     machines = collective::machines_at(rendezvous, numbers->count, numbers->fewest);
   }
   std::cout.flush();
-  std::exit(collective::launch(ranks, least, machines));
+  std::exit(collective::launch(ranks, enough, machines));
 }
 
 std::string RanksOptions::device_of_rank() const {

@@ -27,7 +27,7 @@ struct DevicesOption {
 /// --devices, --min-ranks, --nodes, --rendezvous, --interface and --exchange.
 struct RanksOptions {
   DevicesOption devices;
-  int least = 0;            // ranks with which the training goes on when others are lost; 0: all
+  int least = 0;            // ranks with which it goes on when others are lost; 0: $CONCORD_MIN_RANKS, else all
   std::string nodes = "1";  // or "MIN:MAX"
   std::string rendezvous, interface, exchange;
   void add(CLI::App& command);

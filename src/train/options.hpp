@@ -108,7 +108,8 @@ struct TrainerOptions {
   ModelParallel model_parallel = {};
   /// When ranks are lost, `fit` goes on from the last update with those that are left, if they are at least so many.
   /// An update keeps its number of batches, so the training has the same results up to rounding, and more time. 0:
-  /// collective::least_ranks; if that is 0 too, fit throws RankLost.
+  /// collective::least_ranks; if that is 0 too, fit throws RankLost. The launcher of the ranks must let the others
+  /// live: `concord launch` does so with --min-ranks, or where CONCORD_MIN_RANKS is set for it.
   int min_ranks = 0;
   /// What evaluations and validations report as loss. Empty: the objective of the training. For example the plain
   /// cross-entropy of a network that is trained with smoothed labels or weights of classes, so that trainings compare.

@@ -131,6 +131,26 @@ TEST_CASE("a launch that was started to ignore SIGHUP goes on, as under nohup", 
   CHECK_THAT(ended.err, contains("down"));
 }
 
+TEST_CASE("a launch without --min-ranks takes CONCORD_MIN_RANKS", "[cli][collective]") {
+  if (!command_is_there() || !are_two_devices_there()) return;
+  Environment least = kTwoDevices;
+  const auto launched = [&](const std::string& number, const Arguments& more = {}) {
+    least["CONCORD_MIN_RANKS"] = number;
+    return run_command(with(with({"launch", "--devices", "opencl:0,opencl:1"}, more),
+                            {"--", "sh", "-c", "[ $RANK = 1 ] && exit 3; echo $CONCORD_MIN_RANKS"}),
+                       least);
+  };
+  const Ended one = launched("1");
+  CHECK(one.code == 0);
+  CHECK(one.out == "1\n");
+  CHECK_THAT(one.err, contains("rank 1 (opencl:1) ended with exit code 3; the others go on"));
+  CHECK(launched("1", {"--min-ranks", "2"}).code == 1);  // the option counts
+  const Ended many = launched("3");
+  CHECK(many.code == 2);
+  CHECK_THAT(many.err, contains("CONCORD_MIN_RANKS is 3, but --devices names 2"));
+  CHECK(launched("few").code == 2);
+}
+
 TEST_CASE("train --min-ranks: wrong numbers are refused", "[cli][collective]") {
   if (!command_is_there() || !are_two_devices_there()) return;
   const auto refused = [](const Arguments& more) { return run_command(with(kTraining, more), kTwoDevices); };
