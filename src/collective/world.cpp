@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -22,20 +21,13 @@
 #include "concord/collective/store.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
+#include "concord/core/launched_rank.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/version.hpp"
 
 namespace concord::collective {
 namespace {
-
-struct Names {
-  const char *rank, *size, *local_rank;
-};
-/// In the order in which they are looked for: a program that torchrun starts within a job of Slurm is torchrun's.
-constexpr std::array kNames{Names{"RANK", "WORLD_SIZE", "LOCAL_RANK"},
-                            Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-                            Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}};
 
 int number_of(const char* name, const std::string& text, int least, int most) {
   const std::optional<int> number = number_in_text<int>(text);
@@ -208,24 +200,17 @@ GroupPtr join(const World& world) {
 }  // namespace
 
 std::optional<World> world_of_environment() {
-  constexpr int kMostRanks = 4096, kMostPorts = 65535;
-  for (const Names& names : kNames) {
-    const std::optional<std::string> size = environment(names.size), rank = environment(names.rank);
-    if (!size || !rank) continue;
-    World world;
-    world.size = number_of(names.size, *size, 1, kMostRanks);
-    world.rank = number_of(names.rank, *rank, 0, world.size - 1);
-    if (world.size == 1) return std::nullopt;
-    const std::optional<std::string> local = environment(names.local_rank);
-    world.local_rank = local ? number_of(names.local_rank, *local, 0, world.size - 1) : world.rank;
-    world.host = needed("MASTER_ADDR", names.size);
-    world.port = static_cast<std::uint16_t>(number_of("MASTER_PORT", needed("MASTER_PORT", names.size), 1, kMostPorts));
-    world.has_store = environment(kStoreVariable).has_value();
-    // The agent of torchrun serves a store of its own on MASTER_PORT.
-    if (!world.has_store && environment("TORCHELASTIC_USE_AGENT_STORE") == "True") ++world.port;
-    return world;
-  }
-  return std::nullopt;
+  constexpr int kMostPorts = 65535;
+  const std::optional<LaunchedRank> own = launched_rank();
+  if (!own) return std::nullopt;
+  World world{.rank = own->rank, .size = own->size, .local_rank = own->local_rank, .host = {}};
+  world.host = needed("MASTER_ADDR", own->size_variable);
+  const std::string port = needed("MASTER_PORT", own->size_variable);
+  world.port = static_cast<std::uint16_t>(number_of("MASTER_PORT", port, 1, kMostPorts));
+  world.has_store = environment(kStoreVariable).has_value();
+  // The agent of torchrun serves a store of its own on MASTER_PORT.
+  if (!world.has_store && environment("TORCHELASTIC_USE_AGENT_STORE") == "True") ++world.port;
+  return world;
 }
 
 std::optional<World> world_of_launch() { return environment(kStoreVariable) ? world_of_environment() : std::nullopt; }

@@ -87,9 +87,10 @@ class Device : public std::enable_shared_from_this<Device> {
   ///   "opencl"         the best OpenCL device, including PoCL
   ///   "opencl:1"       an OpenCL device by its index
   ///   "opencl:nvidia"  an OpenCL device by part of its vendor, platform or name, or by its kind ("gpu")
-  /// An empty selector means $CONCORD_DEVICE, else "auto". Throws ArgumentError for an invalid selector. Throws
-  /// DeviceError if no device matches, or if several match and none is better than the others; the message lists the
-  /// devices found and the packages that provide drivers.
+  /// An empty selector means $CONCORD_DEVICE, else "auto"; of the ranks that torchrun, mpirun or srun has started on a
+  /// machine, each takes another of its GPUs then. Throws ArgumentError for an invalid selector. Throws DeviceError if
+  /// no device matches, or if several match and none is better than the others; the message lists the devices found and
+  /// the packages that provide drivers.
   [[nodiscard]] static DevicePtr open(std::string_view selector = {});
   /// Lists every device of the machine. Skips a broken driver and reports it through the log.
   [[nodiscard]] static std::vector<DeviceInfo> list();

@@ -2,11 +2,13 @@
 #include "concord/device/registry.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 
 #include "concord/core/check.hpp"
 #include "concord/core/debug_options.hpp"
 #include "concord/core/host_memory.hpp"
+#include "concord/core/launched_rank.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
@@ -92,8 +94,7 @@ DevicePtr open_listed(const DeviceInfo& info) {
 }
 
 // A GPU that is listed but does not open (a driver without its kernel module) must not keep "auto" from working.
-DevicePtr open_first_usable(std::span<const DeviceInfo> infos) {
-  const std::vector<std::size_t> order = auto_order(infos);
+DevicePtr open_first_usable(std::span<const DeviceInfo> infos, const std::vector<std::size_t>& order) {
   CONCORD_CHECK(!order.empty(), DeviceError, "\"auto\" found no device to compute on.{}\n{}", listing(infos),
                 kDriverHint);
   for (const std::size_t place : order) {
@@ -190,6 +191,23 @@ std::vector<std::size_t> auto_order(std::span<const DeviceInfo> infos) {
       infos, [&](const DeviceInfo& info) { return info.kind != DeviceKind::cpu || !is_opencl(info) || !has_onednn; });
 }
 
+namespace {
+
+/// How many devices of `order` are of the kind of the first.
+std::ptrdiff_t of_best_kind(std::span<const DeviceInfo> infos, const std::vector<std::size_t>& order) {
+  return std::ranges::count_if(order, [&](std::size_t place) { return infos[place].kind == infos[order[0]].kind; });
+}
+
+}  // namespace
+
+std::vector<std::size_t> auto_order_of_rank(std::span<const DeviceInfo> infos, int local_rank) {
+  std::vector<std::size_t> order = auto_order(infos);
+  if (order.empty()) return order;
+  const std::ptrdiff_t best = of_best_kind(infos, order);
+  std::rotate(order.begin(), order.begin() + local_rank % best, order.begin() + best);
+  return order;
+}
+
 std::string wanted_device(std::string_view selector) {
   return selector.empty() ? environment("CONCORD_DEVICE").value_or("auto") : std::string(selector);
 }
@@ -284,6 +302,22 @@ bool selects_cpu(std::string_view selector) {
 
 namespace {
 
+/// What "auto" tries. A rank whose launcher gave it no device, unlike `concord launch`, takes its own of those of this
+/// machine.
+std::vector<std::size_t> order_of(std::span<const DeviceInfo> infos, std::string_view selector) {
+  const bool is_named = !selector.empty() || environment("CONCORD_DEVICE");
+  const std::optional<LaunchedRank> own = is_named ? std::nullopt : launched_rank();
+  if (!own) return auto_order(infos);
+  std::vector<std::size_t> order = auto_order_of_rank(infos, own->local_rank);
+  if (order.empty() || infos[order[0]].kind == DeviceKind::cpu) return order;
+  if (const std::ptrdiff_t best = of_best_kind(infos, order); own->local_rank >= best) {
+    log(LogLevel::warning,
+        fmt::format("rank {} of this machine shares {} with rank {}: there are more ranks than {}s", own->local_rank,
+                    infos[order[0]].id, own->local_rank % best, name_of(infos[order[0]].kind)));
+  }
+  return order;
+}
+
 DevicePtr open_selected(std::string_view selector) {
 #ifdef CONCORD_WITH_CPU
   // To load drivers takes tens of milliseconds.
@@ -291,7 +325,7 @@ DevicePtr open_selected(std::string_view selector) {
 #endif
   std::vector<std::string> skipped;
   const std::vector<DeviceInfo> infos = list_all(&skipped);
-  if (lower(wanted_device(selector)) == "auto") return open_first_usable(infos);
+  if (lower(wanted_device(selector)) == "auto") return open_first_usable(infos, order_of(infos, selector));
   const std::size_t place = [&] {
     try {
       return select_device(infos, selector);

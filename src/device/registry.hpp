@@ -17,6 +17,10 @@ namespace concord {
 /// OpenCL count only if the oneDNN backend is absent.
 [[nodiscard]] std::vector<std::size_t> auto_order(std::span<const DeviceInfo> infos);
 
+/// The same for a rank of this machine, from 0: of the devices of the best kind, which the ranks take in turn, its own
+/// first.
+[[nodiscard]] std::vector<std::size_t> auto_order_of_rank(std::span<const DeviceInfo> infos, int local_rank);
+
 /// The index in `infos` of the device that `selector` names (see Device::open); an empty one means $CONCORD_DEVICE.
 /// Throws ArgumentError for an invalid selector. Throws DeviceError if no device matches, or several different ones do;
 /// the message lists the devices.

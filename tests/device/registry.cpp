@@ -59,6 +59,18 @@ TEST_CASE("auto takes the fastest GPU, then an accelerator, then the oneDNN CPU"
   CHECK(chosen({pocl(0)}, "auto") == "opencl:0");
 }
 
+TEST_CASE("ranks of another launcher take the GPUs of their machine in turn", "[device]") {
+  const std::vector<DeviceInfo> infos{onednn(), pocl(0), gpu(1, "H200", 132), gpu(2, "T4", 40), gpu(3, "H200", 132)};
+  using Order = std::vector<std::size_t>;
+  CHECK(auto_order(infos) == Order{2, 4, 3, 0});
+  CHECK(auto_order_of_rank(infos, 0) == Order{2, 4, 3, 0});
+  CHECK(auto_order_of_rank(infos, 1) == Order{4, 3, 2, 0});
+  CHECK(auto_order_of_rank(infos, 2) == Order{3, 2, 4, 0});
+  CHECK(auto_order_of_rank(infos, 4) == auto_order_of_rank(infos, 1));  // more ranks than GPUs
+  CHECK(auto_order_of_rank({{onednn(), pocl(0)}}, 3) == Order{0});
+  CHECK(auto_order_of_rank({}, 1).empty());
+}
+
 TEST_CASE("auto tries other devices in order of speed, PoCL not among them", "[device]") {
   const std::vector<DeviceInfo> infos{onednn(), pocl(0), gpu(1, "T4", 40), gpu(2, "H200", 132)};
   CHECK(auto_order(infos) == std::vector<std::size_t>{3, 2, 0});
