@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,12 +15,14 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
-#include <span>
+#include <latch>
 #include <string_view>
 #include <thread>
 #include <utility>
 
+#include "concord/collective/descendants.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/open_file.hpp"
 
 namespace concord::collective {
 namespace {
@@ -79,28 +83,92 @@ pid_t start_process(ChildStart start, std::optional<Outputs> outputs) {
   return process;
 }
 
+OpenFile make_wake() {
+  const int descriptor = ::eventfd(0, EFD_CLOEXEC);
+  CONCORD_CHECK(descriptor >= 0, IoError, "no eventfd to end copying by: {}", std::strerror(errno));
+  return OpenFile(descriptor);
+}
+
 }  // namespace
 
-/// A thread that gives what it reads from a file, which it closes at the end, to a function.
+/// A thread that gives what it reads from a pipe, which it closes at the end, to a function.
 class Child::Copier {
  public:
   Copier(int file, std::function<void(std::string_view)> take)
-      : thread_([file, take = std::move(take)] {
-          std::array<char, 4096> bytes{};
-          for (;;) {
-            const ssize_t got = ::read(file, bytes.data(), bytes.size());
-            if (got < 0 && errno == EINTR) continue;
-            if (got <= 0) break;
-            take({bytes.data(), static_cast<std::size_t>(got)});
-          }
-          take({});
-          ::close(file);
-        }) {}
+      : file_(file), wake_(make_wake()), take_(std::move(take)), thread_([this] { copy(); }) {}
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
-  ~Copier() { thread_.join(); }
+  ~Copier() {
+    end();
+    thread_.join();
+  }
+
+  /// See Child::end_output.
+  void end() {
+    constexpr std::uint64_t kOne = 1;
+    static_cast<void>(!::write(wake_.get(), &kOne, sizeof kOne));
+    drained_.wait();
+  }
 
  private:
+  static constexpr std::chrono::milliseconds kNow{0}, kSilence{1000}, kMost{5000};
+  static constexpr std::size_t kPipe = std::size_t{64} << 10;  // what may be in a pipe
+
+  void copy() {
+    const bool is_open = copy_until_wake() && copy_what_is_there();
+    drained_.count_down();
+    if (is_open) copy_until_silence();
+    take_({});
+    ::close(file_);
+  }
+
+  /// Returns false at the end of the pipe, as the next one.
+  [[nodiscard]] bool copy_until_wake() {
+    for (;;) {
+      std::array<pollfd, 2> ready{{{file_, POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
+      ::poll(ready.data(), ready.size(), -1);
+      if (ready[1].revents != 0) return true;
+      if (ready[0].revents != 0 && take_some() == 0) return false;
+    }
+  }
+  [[nodiscard]] bool copy_what_is_there() {
+    for (std::size_t left = kPipe; left > 0 && is_readable(kNow);) {
+      const std::size_t got = take_some();
+      if (got == 0) return false;
+      left -= std::min(left, got);
+    }
+    return true;
+  }
+  void copy_until_silence() {
+    const Clock::time_point end = Clock::now() + kMost;
+    while (Clock::now() < end && is_readable(kSilence) && take_some() > 0) {
+    }
+  }
+
+  [[nodiscard]] bool is_readable(std::chrono::milliseconds patience) const {
+    pollfd ready{file_, POLLIN, 0};
+    int found = 0;
+    do {
+      found = ::poll(&ready, 1, static_cast<int>(patience.count()));
+    } while (found < 0 && errno == EINTR);
+    return found > 0;
+  }
+  /// 0 at the end of the pipe.
+  std::size_t take_some() {
+    std::array<char, 4096> bytes{};
+    ssize_t got = 0;
+    do {
+      got = ::read(file_, bytes.data(), bytes.size());
+    } while (got < 0 && errno == EINTR);
+    if (got <= 0) return 0;
+    take_({bytes.data(), static_cast<std::size_t>(got)});
+    return static_cast<std::size_t>(got);
+  }
+
+  int file_;
+  OpenFile wake_;
+  std::function<void(std::string_view)> take_;
+  std::latch drained_{1};
   std::thread thread_;
 };
 
@@ -125,7 +193,7 @@ void copy_lines(std::string_view more, std::string& text, const std::string& pre
 
 }  // namespace
 
-Child::Child(ChildStart start, const FirstRank& first) {
+Child::Child(ChildStart start, const FirstRank& first) : marks_(start.marks) {
   const int rank = start.rank;
   if (rank == 0) {
     process_ = start_process(std::move(start), std::nullopt);
@@ -153,13 +221,17 @@ Child::Child(ChildStart start, const FirstRank& first) {
 
 Child::Child(Child&& other) noexcept
     : process_(std::exchange(other.process_, 0)),
+      marks_(std::move(other.marks_)),
       status_(other.status_),
+      ended_(other.ended_),
+      told_(std::move(other.told_)),
+      is_cleared_(other.is_cleared_),
       stopped_(other.stopped_),
       output_(std::move(other.output_)) {}
 
 Child::~Child() {
   if (process_ == 0 || status_) return;
-  ::kill(process_, SIGKILL);
+  send(SIGKILL);
   ::waitpid(process_, nullptr, 0);
 }
 
@@ -169,6 +241,7 @@ bool Child::look() {
   stopped_ = WIFSTOPPED(status) ? std::optional(Clock::now()) : std::nullopt;
   if (!WIFEXITED(status) && !WIFSIGNALED(status)) return false;
   status_ = status;
+  ended_ = Clock::now();
   return true;
 }
 
@@ -185,9 +258,32 @@ bool Child::is_stopped_for(std::chrono::duration<double> time) const {
 }
 
 void Child::send(int signal) const {
-  if (process_ > 0 && !status_) ::kill(process_, signal);
+  if (process_ == 0 || status_) return;
+  std::vector<pid_t> started;
+  if (signal == SIGKILL) started = descendants_of(process_, marks_);
+  ::kill(process_, signal);
+  for (const pid_t one : started) ::kill(one, signal);
 }
 
-void Child::finish_output() { output_.clear(); }
+bool Child::end_remains(std::chrono::duration<double> patience) {
+  constexpr std::chrono::seconds kKilled{1};  // until a killed process is gone
+  if (!failed() || is_cleared_) return false;
+  const std::vector<pid_t> remains = descendants_of(0, marks_);
+  const std::chrono::duration<double> passed = Clock::now() - ended_;
+  for (const pid_t one : remains) {
+    if (passed > patience) {
+      ::kill(one, SIGKILL);
+    } else if (std::ranges::find(told_, one) == told_.end()) {
+      ::kill(one, SIGTERM);
+      told_.push_back(one);
+    }
+  }
+  is_cleared_ = remains.empty() || passed > patience + kKilled;
+  return !is_cleared_;
+}
+
+void Child::end_output() {
+  for (const std::unique_ptr<Copier>& copier : output_) copier->end();
+}
 
 }  // namespace concord::collective

@@ -20,6 +20,7 @@ using FirstRank = std::atomic<int>;
 struct ChildStart {
   std::vector<std::string> words;      // the program, found as a shell finds it, and its arguments
   std::vector<std::string> variables;  // of its environment, before those of this process: "NAME=value"
+  std::vector<std::string> marks;      // some of them, which together no other rank has
   int rank = 0;                        // of all machines
   sigset_t blocked{};                  // the signals that it blocks
 };
@@ -32,7 +33,7 @@ class Child {
   Child(ChildStart start, const FirstRank& first);
   Child(Child&&) noexcept;
   Child& operator=(Child&&) = delete;
-  /// Kills a process that runs.
+  /// Kills a process that runs. Takes no more of what it has printed than end_output says.
   ~Child();
 
   /// Looks whether the process has ended, or has been stopped. Returns whether it has ended since the last look.
@@ -45,16 +46,24 @@ class Child {
   [[nodiscard]] std::string how_it_ended() const;
   /// Whether it is stopped, as by SIGSTOP, for longer.
   [[nodiscard]] bool is_stopped_for(std::chrono::duration<double> time) const;
-  /// To a process that runs.
+  /// To a process that runs. SIGKILL goes to those that it has started too: they hear nothing by themselves.
   void send(int signal) const;
-  /// Waits until all that the ended process has printed is copied.
-  void finish_output();
+  /// Of a process that has failed: sends SIGTERM to what it has left running, and SIGKILL `patience` after its end.
+  /// Returns whether something is left. For the looks of a launcher.
+  [[nodiscard]] bool end_remains(std::chrono::duration<double> patience);
+  /// Copies what the ended process has printed so far. A process that it has left running may print more: that is
+  /// copied too until it is silent for a second, at most for five, and dropped then.
+  void end_output();
 
  private:
   class Copier;
 
   pid_t process_ = 0;
+  std::vector<std::string> marks_;
   std::optional<int> status_;
+  std::chrono::steady_clock::time_point ended_;
+  std::vector<pid_t> told_;  // the remains that have got SIGTERM
+  bool is_cleared_ = false;  // nothing remains
   std::optional<std::chrono::steady_clock::time_point> stopped_;
   std::vector<std::unique_ptr<Copier>> output_;
 };

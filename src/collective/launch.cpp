@@ -125,7 +125,7 @@ class Launch {
       if (meeting_) static_cast<void>(meeting_->tell({.by_interrupt = false, .failure = error.what()}));
       throw;
     }
-    while (!std::ranges::all_of(running_, &Child::has_ended) || must_tell()) {
+    while (!std::ranges::all_of(running_, &Child::has_ended) || must_tell() || are_remains_) {
       const std::optional<siginfo_t> signal = signals_.next(std::chrono::milliseconds(200));
       if (signal && signal->si_signo != SIGCHLD) pass_on(*signal);
       look();
@@ -133,12 +133,14 @@ class Launch {
       tell_others();
       hear_others();
       end_the_others();
+      are_remains_ = false;
+      for (Child& rank : running_) are_remains_ = rank.end_remains(kEnd) || are_remains_;
     }
     if (meeting_ && failure_.empty() && !was_interrupted_) {
       meeting_->finish(is_interrupted);
       hear_others();
     }
-    for (Child& rank : running_) rank.finish_output();  // it comes before the message
+    for (Child& rank : running_) rank.end_output();  // it comes before the message
     if (first_failed_ && was_interrupted_) {
       const int status = running_[*first_failed_].status();
       if (WIFEXITED(status) && WEXITSTATUS(status) == kInterrupted) return kInterrupted;
@@ -153,17 +155,19 @@ class Launch {
  private:
   void start_rank(std::size_t rank) {
     const int number = first_rank() + static_cast<int>(rank);
+    std::vector<std::string> marks{fmt::format("RANK={}", number),
+                                   fmt::format("MASTER_PORT={}", machines_ ? machines_->port : store_->port()),
+                                   fmt::format("{}={}", kStoreVariable, ::getpid())};
     std::vector<std::string> variables = ranks_[rank].variables;
-    variables.push_back(fmt::format("RANK={}", number));
+    variables.insert(variables.end(), marks.begin(), marks.end());
     variables.push_back(fmt::format("LOCAL_RANK={}", rank));
     variables.push_back(fmt::format("WORLD_SIZE={}", living_.size()));
     variables.push_back(fmt::format("LOCAL_WORLD_SIZE={}", ranks_.size()));
     variables.push_back(fmt::format("MASTER_ADDR={}", machines_ ? machines_->host : "127.0.0.1"));
-    variables.push_back(fmt::format("MASTER_PORT={}", machines_ ? machines_->port : store_->port()));
-    variables.push_back(fmt::format("{}={}", kStoreVariable, ::getpid()));
     if (least_ > 0) variables.push_back(fmt::format("CONCORD_MIN_RANKS={}", least_));
     running_.emplace_back(ChildStart{.words = ranks_[rank].words,
                                      .variables = std::move(variables),
+                                     .marks = std::move(marks),
                                      .rank = number,
                                      .blocked = signals_.before()},
                           first_);
@@ -301,6 +305,7 @@ class Launch {
   std::vector<int> living_;  // the ranks of all machines that go on
   int losses_ = 0;           // how often they went on without some
   bool was_interrupted_ = false, is_by_others_ = false, has_terminated_ = false;
+  bool are_remains_ = false;  // processes that failed ranks have started
 };
 
 }  // namespace

@@ -26,6 +26,8 @@ struct RankProcess {
 ///   that of the first rank that is left.
 /// - A rank that has been stopped for the deadline (deadline_seconds) is killed.
 /// - SIGINT and SIGTERM go on to all ranks. If this process is killed, all ranks end.
+/// - What a failed rank, such as a script that a signal ended, has left running gets SIGTERM, and some seconds later
+///   SIGKILL. What another rank has left running goes on; its output is dropped.
 /// With several machines, the launcher of each calls this, all with the same `least`, which counts the ranks of all
 /// machines. 0 stands for Rendezvous::least.
 /// - Rank 0 is on the machine that serves the store. Without that machine no rank goes on.
