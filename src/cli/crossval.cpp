@@ -1,10 +1,12 @@
 // concord crossval: networks trained and evaluated on each fold of one data set.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "concord/cli/counted.hpp"
 #include "concord/cli/input_files.hpp"
@@ -41,10 +43,13 @@ struct Row {
     for (const FoldResult& fold : folds) all.push_back(fold.metrics.loss);
     return all;
   }
-  /// Of the evaluation of each fold.
+  /// Of the evaluation of each fold. Empty if the network has no such metric.
   [[nodiscard]] std::vector<double> named(const std::string& metric) const {
     std::vector<double> all;
-    for (const FoldResult& fold : folds) all.push_back(fold.metrics.named.at(metric));
+    for (const FoldResult& fold : folds) {
+      const auto found = fold.metrics.named.find(metric);
+      if (found != fold.metrics.named.end()) all.push_back(found->second);
+    }
     return all;
   }
   /// Empty where the labels are no classes.
@@ -57,12 +62,14 @@ struct Row {
   }
 };
 
-/// Of several labels, the names of their accuracies.
-std::vector<std::string> accuracy_names(const Row& row) {
-  std::vector<std::string> names;
-  if (row.folds.empty()) return names;
-  for (const auto& [name, value] : row.folds[0].metrics.named) {
-    if (name.ends_with(".accuracy")) names.push_back(name);
+/// Of several labels, the names of their accuracies, in any of the rows.
+std::set<std::string> accuracy_names(const std::vector<Row>& rows) {
+  std::set<std::string> names;
+  for (const Row& row : rows) {
+    if (row.folds.empty()) continue;
+    for (const auto& [name, value] : row.folds[0].metrics.named) {
+      if (name.ends_with(".accuracy")) names.insert(name);
+    }
   }
   return names;
 }
@@ -170,9 +177,11 @@ std::string interruption_of(const std::vector<Row>& rows, std::size_t folds) {
   return {};
 }
 
+/// A column that some networks have no number for has "-" there. The folds of each network are its accuracies, or else
+/// its losses.
 std::string table_of(const std::vector<Row>& rows, std::size_t folds) {
-  const bool has_accuracy = !rows.empty() && !rows[0].accuracies().empty();
-  const std::vector<std::string> named = rows.empty() ? std::vector<std::string>() : accuracy_names(rows[0]);
+  const bool has_accuracy = std::ranges::any_of(rows, [](const Row& row) { return !row.accuracies().empty(); });
+  const std::set<std::string> named = accuracy_names(rows);
   std::vector<std::vector<std::string>> cells{{"network"}};
   if (has_accuracy) cells[0].push_back("accuracy %");
   for (const std::string& name : named) cells[0].push_back(name + " %");
@@ -186,11 +195,13 @@ std::string table_of(const std::vector<Row>& rows, std::size_t folds) {
     for (const std::string& name : named) line.push_back(mean_text(row.named(name), 100, 2));
     line.push_back(mean_text(row.losses(), 1, 4));
     for (std::size_t f = 0; f < folds; ++f) {
-      const bool is_done = f < row.folds.size();
-      const double number = !is_done       ? 0
-                            : has_accuracy ? 100 * row.folds[f].metrics.accuracy.value()
-                                           : row.folds[f].metrics.loss;
-      line.push_back(is_done ? fmt::format("{:.{}f}", number, has_accuracy ? 2 : 4) : "-");
+      if (f >= row.folds.size()) {
+        line.emplace_back("-");
+        continue;
+      }
+      const Metrics& metrics = row.folds[f].metrics;
+      line.push_back(metrics.accuracy ? fmt::format("{:.2f}", 100 * *metrics.accuracy)
+                                      : fmt::format("{:.4f}", metrics.loss));
     }
     line.push_back(fmt::format("{:.1f}", row.seconds));
   }

@@ -40,6 +40,20 @@ TEST_CASE("each data set of a cross-validation counts in what was uploaded", "[c
   CHECK(uploaded("mlp:width=8+mlp:width=4") == 2 * one);
 }
 
+TEST_CASE("a cross-validation compares networks of different tasks", "[cli][crossval]") {
+  if (!command_is_there()) return;
+  for (const std::string networks : {"mlp:width=8+denoising_autoencoder", "denoising_autoencoder+mlp:width=8"}) {
+    const Ended ended = run_command({"crossval", networks, "--data", "random,samples=40", "--folds", "2", "--batch",
+                                     "10", "--device", cheap_device(), "--quiet"});
+    INFO(ended.err << ended.out);
+    CHECK(ended.code == 0);
+    CHECK_THAT(ended.out, test::contains("accuracy %"));
+    // The network without classes has no accuracy, and the losses of its folds.
+    CHECK_THAT(ended.out, Catch::Matchers::Matches("[^]*mlp:width=8 +[0-9.]+ ± [0-9.]+ +[0-9.]+ ± [^]*") &&
+                              Catch::Matchers::Matches("[^]*denoising_autoencoder +- +[0-9.]+ ± [^]*"));
+  }
+}
+
 TEST_CASE("a cross-validation that is interrupted reports the folds before", "[cli][crossval]") {
   if (!command_is_there()) return;
   const Ended ended = interrupted("3", "60", "fold 2 of 3");
