@@ -110,9 +110,13 @@ TEST_CASE("a search that is killed goes on, and finds the same", "[cli][search]"
     CHECK(found_by(killed) == whole);  // nothing is left to do
     CHECK(content_of(folder / (scheduler + "killed") / "best.safetensors") ==
           content_of(folder / (scheduler + "whole") / "best.safetensors"));
+    // Of trials that more trials may promote, and of no others.
+    int checkpoints = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder / (scheduler + "killed"))) {
-      CHECK(entry.path().extension() != ".ckpt");
+      if (entry.path().extension() == ".ckpt") ++checkpoints;
     }
+    const auto is_paused = [](const nlohmann::json& trial) { return trial["status"] == "paused"; };
+    CHECK(checkpoints == std::ranges::count_if(whole[0], is_paused));
     check_refusal(with(killed, {"--seed", "2"}), 2, {"journal of another search", "its seed is '1'"});
     check_refusal(with(killed, {"--momentum", "0.5"}), 2, {"journal of another search", "its options"});
   }

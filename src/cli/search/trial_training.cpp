@@ -165,7 +165,9 @@ std::filesystem::path TrialTraining::checkpoint_of(std::int64_t trial) const {
 }
 
 void TrialTraining::remove_checkpoints(const Study& study) const {
-  for (const search::Trial& trial : study.trials()) remove_checkpoint_file(checkpoint_of(trial.number));
+  for (const search::Trial& trial : study.trials()) {
+    if (trial.status != search::Trial::Status::paused) remove_checkpoint_file(checkpoint_of(trial.number));
+  }
 }
 
 double TrialTraining::score_of(const EpochPoint& point) const {

@@ -37,7 +37,7 @@ class TrialTraining {
   [[nodiscard]] std::string text_of_data() const;
   /// Bytes of data that went to devices.
   [[nodiscard]] std::size_t uploaded_bytes() const;
-  /// Removes the checkpoints of trials.
+  /// Removes the checkpoints of trials that cannot go on: those of paused ones stay, as more trials may promote them.
   void remove_checkpoints(const search::Study& study) const;
 
  private:
