@@ -127,6 +127,7 @@ void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors
                      const Metadata& more, const SaveOptions& options) {
   check_finite(path, tensors, options);
   Metadata metadata{{kKey, to_text(info)}};
+  metadata.insert(options.metadata.begin(), options.metadata.end());
   metadata.insert(more.begin(), more.end());
   write_safetensors(path, tensors, metadata);
 }
@@ -206,6 +207,7 @@ void save_weights(const std::filesystem::path& path, const TensorMap& weights, c
                   const SaveOptions& options) {
   check_finite(path, weights, options);
   Metadata metadata{{"format", "pt"}, {"producer", fmt::format("concord {}", kVersion)}};
+  metadata.insert(options.metadata.begin(), options.metadata.end());
   metadata.insert(more.begin(), more.end());
   write_safetensors(path, weights, metadata);
 }

@@ -39,6 +39,8 @@ using Metadata = std::map<std::string, std::string>;
 struct SaveOptions {
   /// Saves NaN and infinite values with a warning. Without it, they are an error.
   bool allow_non_finite = false;
+  /// Further metadata of this file, UTF-8; of two with a name it is the one that is written.
+  Metadata metadata = {};
 };
 
 /// Throws NonFinite with the name of the first f32 tensor that has a NaN or infinite value. If `options` allow such

@@ -54,8 +54,8 @@ std::string_view name_of(Trial::Status status) {
   return "failed";
 }
 
-Study::Study(std::unique_ptr<Scheduler> scheduler, Journal* journal)
-    : scheduler_(std::move(scheduler)), journal_(journal) {
+Study::Study(std::unique_ptr<Scheduler> scheduler, Journal* journal, std::optional<double> best)
+    : scheduler_(std::move(scheduler)), journal_(journal), best_(best) {
   if (journal_ == nullptr) return;
   for (const nlohmann::json& event : journal_->events()) replay(event);
   for (const auto& [trial, job] : running_) interrupted_.push_back(job);

@@ -50,8 +50,9 @@ struct Trial {
 /// Called by several threads.
 class Study {
  public:
-  /// Without a journal nothing is kept. Throws FormatError if the events of the journal do not fit the scheduler.
-  Study(std::unique_ptr<Scheduler> scheduler, Journal* journal);
+  /// Without a journal nothing is kept. `best`: the score of the best trial of an earlier search, whose weights are
+  /// kept. Throws FormatError if the events of the journal do not fit the scheduler.
+  Study(std::unique_ptr<Scheduler> scheduler, Journal* journal, std::optional<double> best = {});
 
   /// The next job for a worker: one that was interrupted by the end of an earlier process, or a new one. Waits while
   /// the scheduler does. Nothing once all is done or after `stop`.

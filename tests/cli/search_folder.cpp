@@ -75,4 +75,33 @@ TEST_CASE("more trials of a finished asha search promote paused ones from their 
   }
 }
 
+TEST_CASE("a program that asks again in a folder replaces its weights only by better ones", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 100, 10), request = folder / "request";
+  const std::filesystem::path best = folder / "study/best.safetensors";
+  const auto asked = [&](const std::string& settings, const Arguments& more = {}) {
+    write_file(request, "{\"ask\": 1, \"settings\": {" + settings + "}}\n");
+    return run_command_in_shell(
+        "exec \"$@\" < '" + request + "'",
+        with({"search", "mlp:width=8", "--data", data, "--devices", cheap_device(), "--batch", "10", "--epochs", "2",
+              "--ask-tell", "--quiet", "--out", (folder / "study").string()},
+             more));
+  };
+  CHECK(asked(R"("lr": 0.001)").code == 0);
+  const std::string first = content_of(best);
+  REQUIRE_FALSE(first.empty());
+  CHECK(asked(R"("lr": 1e-9)").code == 0);
+  CHECK((content_of(best) == first));
+  CHECK(asked(R"("lr": 0.05)").code == 0);
+  CHECK((content_of(best) != first));
+  const Ended other = asked(R"("lr": 0.05)", {"--monitor", "accuracy"});
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, test::contains("the best ones by --monitor loss, and this search has --monitor accuracy"));
+  REQUIRE(run_command(train(data, {"--epochs", "1", "--quiet", "--out", best.string()})).code == 0);
+  const Ended unknown = asked(R"("lr": 0.05)");
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.err, test::contains("have no score of a search"));
+}
+
 }  // namespace concord::test

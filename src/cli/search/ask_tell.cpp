@@ -114,10 +114,10 @@ nlohmann::ordered_json answer_of(const nlohmann::json& id, const search::Trial& 
 }  // namespace
 
 void ask_tell(int in, std::ostream& out, TrialTraining& training, const std::vector<DevicePtr>& devices,
-              std::int64_t epochs, SearchMonitor monitor) {
+              std::int64_t epochs, SearchMonitor monitor, std::optional<double> best) {
   auto owned = std::make_unique<AskedScheduler>(epochs);
   AskedScheduler& asked = *owned;
-  search::Study study(std::move(owned), nullptr);
+  search::Study study(std::move(owned), nullptr, best);
   std::mutex input, output;
   RequestLines requests(in);
   std::int64_t lines = 0;

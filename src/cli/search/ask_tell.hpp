@@ -12,8 +12,9 @@ namespace concord::cli {
 /// trains a network with these settings for `epochs`, and writes a line with its result: {"tell": ID, "value": 0.31,
 /// …}. The ID is any JSON value; "value" is what `monitor` names, and a trial that failed has "failed" with its reason
 /// instead. With several devices that many requests are trained at a time, and results come in the order of their ends.
-/// Returns at the end of the input, or after a signal. Throws FormatError for a line that is no request.
+/// `best`: the score that a trial must beat for its weights to be kept, if there is one. Returns at the end of the
+/// input, or after a signal. Throws FormatError for a line that is no request.
 void ask_tell(int in, std::ostream& out, TrialTraining& training, const std::vector<DevicePtr>& devices,
-              std::int64_t epochs, SearchMonitor monitor);
+              std::int64_t epochs, SearchMonitor monitor, std::optional<double> best);
 
 }  // namespace concord::cli

@@ -179,7 +179,7 @@ SearchMonitor monitor_of(const SearchArguments& options) {
   return options.monitor == "loss" ? SearchMonitor::loss : SearchMonitor::accuracy;
 }
 
-/// Of trials that are not in a journal, only the best weights are kept.
+/// Of trials that are not in a journal, only the best weights are kept, with their score.
 void run_ask_tell(SearchArguments& options) {
   const std::filesystem::path folder = options.out;
   if (!folder.empty()) {
@@ -188,10 +188,12 @@ void run_ask_tell(SearchArguments& options) {
                   "--out {}: there is another search in this folder", options.out);
     remove_old_checkpoints(folder);
   }
+  const SearchMonitor monitor = monitor_of(options);
+  const std::optional<double> best = folder.empty() ? std::nullopt : score_of_best(folder / kBestFile, monitor);
   const std::vector<DevicePtr> devices = open_devices(options.devices);
-  TrialTraining training(options.recipe, options.validation, monitor_of(options), folder, !folder.empty());
+  TrialTraining training(options.recipe, options.validation, monitor, folder, !folder.empty());
   catch_signals();
-  ask_tell(STDIN_FILENO, std::cout, training, devices, options.recipe.fit.epochs, monitor_of(options));
+  ask_tell(STDIN_FILENO, std::cout, training, devices, options.recipe.fit.epochs, monitor, best);
 }
 
 void run_search(SearchArguments& options) {

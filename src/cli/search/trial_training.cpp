@@ -11,8 +11,12 @@
 
 #include "concord/cli/image_data.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/in_memory.hpp"
 #include "concord/data/selection.hpp"
+#include "concord/io/checkpoint.hpp"
+#include "concord/io/safetensors.hpp"
 
 namespace concord::cli {
 namespace {
@@ -69,7 +73,32 @@ void remove_checkpoint_file(const std::filesystem::path& file) {
   if (!file.empty()) std::filesystem::remove(file, ignored);
 }
 
+constexpr const char* kMonitor = "concord.search.monitor";
+constexpr const char* kScore = "concord.search.score";
+
+std::string text_of(SearchMonitor monitor) { return monitor == SearchMonitor::loss ? "loss" : "accuracy"; }
+
 }  // namespace
+
+std::optional<double> score_of_best(const std::filesystem::path& file, SearchMonitor monitor) {
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  const io::SafetensorsFile best(file);
+  const auto value = [&](const char* name) {
+    const auto found = best.metadata().find(name);
+    return found == best.metadata().end() ? std::string() : found->second;
+  };
+  const std::optional<double> score = number_in_text<double>(value(kScore));
+  CONCORD_CHECK(
+      score, ArgumentError,
+      "{}: these weights have no score of a search, so it is not known whether others are better; use another "
+      "folder",
+      file.string());
+  CONCORD_CHECK(value(kMonitor) == text_of(monitor), ArgumentError,
+                "{}: these weights are the best ones by --monitor {}, and this search has --monitor {}; use another "
+                "folder",
+                file.string(), printable(value(kMonitor)), text_of(monitor));
+  return score;
+}
 
 /// The samples for networks that take samples of one shape.
 struct TrialTraining::Data {
@@ -86,7 +115,7 @@ TrialTraining::TrialTraining(const TrainingRecipe& base, ValidationOptions& vali
       validation_(validation),
       monitor_(monitor),
       folder_(std::move(folder)),
-      best_file_(keeps_best ? folder_ / "best.safetensors" : std::filesystem::path()) {
+      best_file_(keeps_best ? folder_ / kBestFile : std::filesystem::path()) {
   const Data& data = data_for(base_);
   const models::Model& model = find_model(base_.training.model);
   CONCORD_CHECK(monitor_ == SearchMonitor::loss || has_class_accuracy(data.source, *data.plain, model), ArgumentError,
@@ -244,7 +273,10 @@ bool TrialTraining::train(Study& study, const Job& job, const DevicePtr& device)
   measured.score = score_of(measured.at);
   measured.seconds = seconds_from(start);
   study.reach(job, measured, [&] {
-    if (!best_file_.empty()) trainer.save(best_file_);
+    if (best_file_.empty()) return;
+    io::SaveOptions with_score;
+    with_score.metadata = {{kMonitor, text_of(monitor_)}, {kScore, fmt::format("{}", measured.score)}};
+    trainer.save(best_file_, with_score);
   });
   if (job.is_last) remove_checkpoint_file(checkpoint);
   return true;

@@ -18,6 +18,13 @@ namespace concord::cli {
 
 enum class SearchMonitor : std::uint8_t { loss, accuracy };
 
+/// The weights of the best trial, in the folder of a search.
+inline constexpr const char* kBestFile = "best.safetensors";
+
+/// The score of the best trial of an earlier search, the smaller the better, by the metadata of its weights; nothing if
+/// there is no such file. Throws ArgumentError if the file does not say it, or was the best by another monitor.
+[[nodiscard]] std::optional<double> score_of_best(const std::filesystem::path& file, SearchMonitor monitor);
+
 /// Called by several threads, with another device in each.
 class TrialTraining {
  public:
