@@ -238,7 +238,7 @@ Child::~Child() {
 bool Child::look() {
   int status = 0;
   if (status_ || ::waitpid(process_, &status, WNOHANG | WUNTRACED | WCONTINUED) != process_) return false;
-  stopped_ = WIFSTOPPED(status) ? std::optional(Clock::now()) : std::nullopt;
+  stopped_ = WIFSTOPPED(status) ? std::optional<RunningTime>(std::in_place) : std::nullopt;
   if (!WIFEXITED(status) && !WIFSIGNALED(status)) return false;
   status_ = status;
   ended_ = Clock::now();
@@ -253,9 +253,7 @@ std::string Child::how_it_ended() const {
   return fmt::format("ended with exit code {}", WEXITSTATUS(status));
 }
 
-bool Child::is_stopped_for(std::chrono::duration<double> time) const {
-  return stopped_ && Clock::now() - *stopped_ > time;
-}
+bool Child::is_stopped_for(std::chrono::duration<double> time) { return stopped_ && stopped_->look() > time; }
 
 void Child::send(int signal) const {
   if (process_ == 0 || status_) return;

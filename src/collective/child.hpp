@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "concord/collective/running_time.hpp"
+
 namespace concord::collective {
 
 /// The rank whose standard output is that of this process: the first one that is left.
@@ -44,8 +46,8 @@ class Child {
   [[nodiscard]] int status() const { return *status_; }
   /// "ended with exit code 1", "was ended by signal 9 (Killed)"
   [[nodiscard]] std::string how_it_ended() const;
-  /// Whether it is stopped, as by SIGSTOP, for longer.
-  [[nodiscard]] bool is_stopped_for(std::chrono::duration<double> time) const;
+  /// Whether it is stopped, as by SIGSTOP, for longer, while this process runs. For the looks of a launcher.
+  [[nodiscard]] bool is_stopped_for(std::chrono::duration<double> time);
   /// To a process that runs. SIGKILL goes to those that it has started too: they hear nothing by themselves.
   void send(int signal) const;
   /// Of a process that has failed: sends SIGTERM to what it has left running, and SIGKILL `patience` after its end.
@@ -64,7 +66,7 @@ class Child {
   std::chrono::steady_clock::time_point ended_;
   std::vector<pid_t> told_;  // the remains that have got SIGTERM
   bool is_cleared_ = false;  // nothing remains
-  std::optional<std::chrono::steady_clock::time_point> stopped_;
+  std::optional<RunningTime> stopped_;
   std::vector<std::unique_ptr<Copier>> output_;
 };
 

@@ -1,5 +1,5 @@
 // Each connection is a context of Gloo with a device, which has a thread, of its own. The ranks find each other's
-// addresses in our store. Gloo's waits have a deadline; how a rank was lost, all learn from the store.
+// addresses in our store. Waits have a deadline; how a rank was lost, all learn from the store.
 #include "concord/collective/gloo.hpp"
 
 #include "concord/collective/messages.hpp"
@@ -22,12 +22,11 @@
 
 #include "concord/collective/interfaces.hpp"
 #include "concord/collective/survivors.hpp"
+#include "concord/collective/wait_limit.hpp"
 #include "concord/core/json.hpp"
 
 namespace concord::collective {
 namespace {
-
-using GlooClock = std::chrono::steady_clock;
 
 /// How long the store is asked who was lost first: its machine may be the lost one.
 constexpr std::chrono::duration<double> kLastWords{1};
@@ -150,9 +149,12 @@ class GlooMessages final : public Messages {
                 Direction direction)
         : all_(all), buffer_(std::move(buffer)), other_(other), direction_(direction) {}
     void wait() override {
-      const auto patience = std::chrono::ceil<std::chrono::milliseconds>(all_.options_.deadline);
+      constexpr std::chrono::hours kEver{24 * 365};  // the limit is ours
+      const bool is_out = direction_ == Direction::out;
       all_.guarded(other_, [&] {
-        direction_ == Direction::out ? buffer_->waitSend(nullptr, patience) : buffer_->waitRecv(nullptr, patience);
+        return all_.limit_->is_exceeded(
+            [&] { is_out ? buffer_->waitSend(nullptr, kEver) : buffer_->waitRecv(nullptr, kEver); },
+            [&] { is_out ? buffer_->abortWaitSend() : buffer_->abortWaitRecv(); });
       });
     }
     [[nodiscard]] gloo::transport::UnboundBuffer& buffer() { return *buffer_; }
@@ -167,6 +169,7 @@ class GlooMessages final : public Messages {
   /// Listens for the other ranks, and enters the addresses.
   void open() {
     const HeldSignals held(HeldSignals::Which::all);
+    limit_ = std::make_unique<WaitLimit>(options_.deadline);
     gloo::transport::tcp::attr place(options_.address.c_str());
     const auto patience = std::chrono::ceil<std::chrono::milliseconds>(options_.deadline);
     try {
@@ -237,21 +240,22 @@ class GlooMessages final : public Messages {
                                                  other, direction);
     guarded(other, [&] {
       direction == Direction::out ? pending->buffer().send(other, slot) : pending->buffer().recv(other, slot);
+      return false;
     });
     return pending;
   }
 
+  /// `work` returns whether it has taken too long.
   template <typename Work>
   void guarded(int other, const Work& work) const {
     const HeldSignals held(HeldSignals::Which::broken_pipe);
-    const GlooClock::time_point begin = GlooClock::now();
+    bool is_late = false;
     try {
-      work();
+      is_late = work();
     } catch (const gloo::Exception&) {
-      const bool is_late = GlooClock::now() - begin >= options_.deadline;
-      lose(other, is_late ? fmt::format("did not answer for {:g} s", options_.deadline.count())
-                          : std::string("has left the training, or its connection is broken"));
+      lose(other, "has left the training, or its connection is broken");
     }
+    if (is_late) lose(other, fmt::format("did not answer for {:g} s", options_.deadline.count()));
   }
 
   /// The first rank that is lost is the one that all name: when it is lost, others leave too.
@@ -273,6 +277,7 @@ class GlooMessages final : public Messages {
 
   std::shared_ptr<Store> store_;
   GlooOptions options_;
+  std::unique_ptr<WaitLimit> limit_;
   int duplicates_ = 0;
   std::vector<Link> links_;
   mutable std::string lost_;        // what this rank has noticed of a lost one

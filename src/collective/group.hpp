@@ -98,8 +98,8 @@ using GroupPtr = std::shared_ptr<Group>;
 /// Throws ArgumentError for a value that is not a whole number above 0.
 [[nodiscard]] int least_ranks();
 
-/// The deadline of joining and of each operation in seconds: $CONCORD_DEADLINE, else 300. Throws ArgumentError for a
-/// value that is not a number above 0.
+/// The deadline of joining and of each operation in seconds, in which the waiting process runs: $CONCORD_DEADLINE, else
+/// 300. Throws ArgumentError for a value that is not a number above 0.
 [[nodiscard]] double deadline_seconds();
 
 }  // namespace collective

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -108,5 +109,16 @@ std::string address_to_serve(const std::string& host) {
 }
 
 bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+
+void end_when_silent(int socket, std::chrono::duration<double> time) {
+  const int seconds = static_cast<int>(std::clamp(time.count(), 2.0, 3600.0));
+  const int first = seconds / 2, each = std::max(1, first / 3), milliseconds = seconds * 1000;
+  const auto set = [&](int level, int name, int value) { ::setsockopt(socket, level, name, &value, sizeof value); };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, first);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, each);
+  set(IPPROTO_TCP, TCP_KEEPCNT, first / each);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, milliseconds);  // where an answer is on its way
+}
 
 }  // namespace concord::collective

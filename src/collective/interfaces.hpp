@@ -1,6 +1,8 @@
-// The name of this machine, and the addresses of its network interfaces. Internal to the library.
+// The name of this machine, the addresses of its network interfaces, and connections that notice their end. Internal
+// to the library.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 namespace concord::collective {
@@ -24,5 +26,8 @@ namespace concord::collective {
 
 /// Whether only processes of this machine reach the address.
 [[nodiscard]] bool is_loopback(const std::string& address);
+
+/// Lets the system end a TCP connection when the other machine does not answer for the time: it asks by itself.
+void end_when_silent(int socket, std::chrono::duration<double> time);
 
 }  // namespace concord::collective

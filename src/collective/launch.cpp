@@ -38,6 +38,8 @@ constexpr std::chrono::seconds kOwnEnd{10}, kEnd{10};
 constexpr std::chrono::milliseconds kMissed{500}, kMissedElsewhere{2000};
 /// Time in which the others are told that a rank has ended.
 constexpr std::chrono::duration<double> kTelling{2};
+/// Time in which the other ranks notice one that is stopped, and say so, before it is killed.
+constexpr std::chrono::seconds kNotice{1};
 constexpr int kInterrupted = 130;
 
 /// The thread that waits for signals. Threads of drivers, which began before, do not block them.
@@ -178,7 +180,7 @@ class Launch {
   void look() {
     for (std::size_t rank = 0; rank < running_.size(); ++rank) {
       Child& one = running_[rank];
-      if (one.is_stopped_for(deadline_)) one.send(SIGKILL);
+      if (one.is_stopped_for(deadline_ + kNotice)) one.send(SIGKILL);
       if (!one.look()) continue;
       tell_of_end(first_rank() + static_cast<int>(rank));
       if (!one.failed()) continue;

@@ -24,7 +24,7 @@ struct RankProcess {
 /// - When a rank fails, the others have some seconds to end by themselves. Then they are ended.
 /// - If `least` is above 0, the others go on instead while at least `least` ranks are left. The standard output is then
 ///   that of the first rank that is left.
-/// - A rank that has been stopped for the deadline (deadline_seconds) is killed.
+/// - A rank that has been stopped for a second more than the deadline (deadline_seconds) is killed.
 /// - SIGINT and SIGTERM go on to all ranks. If this process is killed, all ranks end.
 /// - What a failed rank, such as a script that a signal ended, has left running gets SIGTERM, and some seconds later
 ///   SIGKILL. What another rank has left running goes on; its output is dropped.

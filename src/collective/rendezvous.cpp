@@ -15,6 +15,7 @@
 #include "concord/collective/gloo.hpp"
 #include "concord/collective/group.hpp"
 #include "concord/collective/interfaces.hpp"
+#include "concord/collective/running_time.hpp"
 #include "concord/collective/survivors.hpp"
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
@@ -30,6 +31,8 @@ using MeetingClock = std::chrono::steady_clock;
 /// How long a machine tries to tell the others why it ends: the one with the store may be lost.
 constexpr std::chrono::duration<double> kLastWordsOfMachine{2};
 constexpr std::chrono::milliseconds kNow{0}, kTick{200};  // kTick: between looks at signals
+/// Between looks at the time at most: a try to reach a machine that is not up; questions to the store.
+constexpr std::chrono::seconds kReachTry{6}, kAskRound{2};
 
 /// Of a launcher, unlike that of another, also of one that was started again.
 std::string new_id() {
@@ -93,14 +96,14 @@ Rendezvous::~Rendezvous() {
 
 bool Rendezvous::arrive(const std::function<bool()>& is_interrupted) {
   const std::chrono::duration<double> deadline(deadline_seconds());
-  const auto end = MeetingClock::now() + deadline;
+  RunningTime waited(kReachTry);
   while (!store_) {
     if (is_interrupted()) return false;
     try {
       store_ = std::make_unique<Store>(machines_.host, machines_.port, std::chrono::seconds(0));
     } catch (const RankLost& error) {
       const std::string text = error.what();
-      CONCORD_CHECK(MeetingClock::now() < end, RankLost,
+      CONCORD_CHECK(waited.look() < deadline, RankLost,
                     "{}, where the machines of the training meet, cannot be reached for {:g} s: {}. {} must run this "
                     "command too, and let others reach the port",
                     machines_.place(), deadline.count(), text.substr(text.rfind(": ") + 2), machines_.host);
@@ -158,11 +161,11 @@ bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) 
   const std::chrono::duration<double> deadline(deadline_seconds());
   if (!arrive(is_interrupted)) return false;
   // Not before: a machine that waited for the store now waits for the others as long as the first one does.
-  const auto end = MeetingClock::now() + deadline;
+  RunningTime waited(kAskRound);
   const Machine own = enter(ranks);
   std::vector<Machine> come;
   for (;;) {
-    const bool is_late = MeetingClock::now() > end;
+    const bool is_late = waited.look() > deadline;
     read_arrivals(come, own);
     std::vector<int> there;
     const bool may_start = is_late || std::cmp_greater_equal(come.size(), machines_.count);
@@ -279,11 +282,12 @@ std::optional<Rendezvous::End> Rendezvous::told() const {
 }
 
 void Rendezvous::finish(const std::function<bool()>& is_interrupted) {
-  const auto end = MeetingClock::now() + std::chrono::duration<double>(deadline_seconds());
+  const std::chrono::duration<double> deadline(deadline_seconds());
+  RunningTime waited(kAskRound);
   try {
     static_cast<void>(store_->set(fmt::format("done{}", place_), "1"));
     for (auto other = ranges_.begin(); other != ranges_.end() && !told() && !is_interrupted();) {
-      if (least_ == 0 && MeetingClock::now() > end) return;
+      if (least_ == 0 && waited.look() > deadline) return;
       const bool is_done = !store_->get(fmt::format("done{}", other->place), kTick).empty();
       if (is_done || has(left_name(other->id))) ++other;
     }

@@ -12,12 +12,11 @@
 #include <string>
 #include <utility>
 
+#include "concord/collective/running_time.hpp"
 #include "concord/core/check.hpp"
 
 namespace concord::collective {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int kSpins = 2000;                    // looks before a rank sleeps: some microseconds
 constexpr std::chrono::milliseconds kLook{50};  // between looks at the processes of other ranks
@@ -73,11 +72,11 @@ void SharedBlock::wait_for(const Counter& counter, std::uint32_t target, int oth
   for (int i = 0; i < kSpins; ++i) {
     if (has_reached(counter.load(std::memory_order_acquire), target)) return;
   }
-  const Clock::time_point begin = Clock::now();
+  RunningTime waited;
   for (;;) {
     const std::uint32_t seen = counter.load(std::memory_order_acquire);
     if (has_reached(seen, target)) return;
-    if (Clock::now() - begin > deadline_) lose(other, Loss::silent);
+    if (waited.look() > deadline_) lose(other, Loss::silent);
     look_at(other);
     sleep_on(counter, seen);
   }
@@ -153,10 +152,10 @@ std::shared_ptr<SharedMemory> SharedBlock::decide() const {
 SharedBlock::Survivors SharedBlock::go_on() const {
   seat(rank_).goes_on.store(1);
   mark_lost(rank_, Loss::given_up);  // those that wait for this rank go on too
-  const Clock::time_point begin = Clock::now();
+  RunningTime waited;
   std::shared_ptr<SharedMemory> memory;
   while (head().decided.load(std::memory_order_acquire) == 0) {
-    const auto passed = Clock::now() - begin;
+    const auto passed = waited.look();
     // Twice the time: a rank that decided and died before it was done.
     CONCORD_CHECK(passed <= 2 * deadline_, RankLost, "the ranks that are left did not agree on who goes on for {:g} s",
                   2 * deadline_.count());

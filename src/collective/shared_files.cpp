@@ -15,6 +15,7 @@
 #include <random>
 #include <utility>
 
+#include "concord/collective/running_time.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/open_file.hpp"
 
@@ -61,11 +62,13 @@ void send_file(int socket, int file, int rank) {
 
 void wait_until_readable(int socket) {
   pollfd ready{socket, POLLIN, 0};
-  const auto patience = static_cast<int>(deadline_seconds() * 1000);
+  constexpr int kLookMilliseconds = 100;
+  const std::chrono::duration<double> deadline(deadline_seconds());
+  RunningTime waited;
   int found = 0;
   do {
-    found = ::poll(&ready, 1, patience);
-  } while (found < 0 && errno == EINTR);
+    found = ::poll(&ready, 1, kLookMilliseconds);
+  } while ((found == 0 || (found < 0 && errno == EINTR)) && waited.look() <= deadline);
   CONCORD_CHECK(found > 0, RankLost, "a rank of this machine did not share its memory within {:g} s",
                 deadline_seconds());
 }

@@ -6,8 +6,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -27,6 +26,8 @@
 #include <vector>
 
 #include "concord/collective/group.hpp"
+#include "concord/collective/interfaces.hpp"
+#include "concord/collective/running_time.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/version.hpp"
 
@@ -36,6 +37,8 @@ namespace {
 using boost::asio::ip::tcp;
 
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
+
+constexpr int kAskLook = 50;  // milliseconds between looks for an answer
 
 constexpr const char* kGreeting = "concord";  // a name that each server has a text for
 
@@ -48,20 +51,6 @@ bool read_text(std::istream& stream, std::size_t size, std::string& text) {
 
 /// A child process, which this one may start, must not keep the connection open.
 void keep_from_children(int socket) { ::fcntl(socket, F_SETFD, FD_CLOEXEC); }
-
-/// Lets the system end the connection when the other machine does not answer for the time: it asks by itself.
-void end_when_silent(tcp::socket& socket, std::chrono::duration<double> time) {
-  const int seconds = static_cast<int>(std::clamp(time.count(), 2.0, 3600.0));
-  const int first = seconds / 2, each = std::max(1, first / 3), milliseconds = seconds * 1000;
-  const auto set = [&](int level, int name, int value) {
-    ::setsockopt(socket.native_handle(), level, name, &value, sizeof value);
-  };
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, first);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, each);
-  set(IPPROTO_TCP, TCP_KEEPCNT, first / each);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, milliseconds);  // where an answer is on its way
-}
 
 }  // namespace
 
@@ -96,7 +85,7 @@ struct StoreServer::State {
       boost::system::error_code ignored;  // it may have hung up already
       socket.set_option(tcp::no_delay(true), ignored);
       keep_from_children(socket.native_handle());
-      end_when_silent(socket, patience);
+      end_when_silent(socket.native_handle(), patience);
       std::make_shared<Client>(*this, std::move(socket))->read_command();
       accept();
     });
@@ -252,10 +241,20 @@ struct Store::Connection {
   std::chrono::duration<double> deadline;
   tcp::iostream stream;
 
-  /// Until the deadline, and some seconds more in which the server may answer that there is nothing.
-  void start_time() {
-    const std::chrono::duration<double> more(5);
-    stream.expires_after(std::chrono::duration_cast<std::chrono::nanoseconds>(deadline + std::min(deadline, more)));
+  /// Sends a command and waits for the answer to begin: until the deadline, and some seconds more in which the server
+  /// may answer that there is nothing. The stream's own time would also pass while this process is stopped.
+  void ask(const std::string& command) {
+    constexpr std::chrono::seconds kMore{5}, kWhole{10};
+    const std::chrono::duration<double> limit = deadline + std::min<std::chrono::duration<double>>(deadline, kMore);
+    stream.expires_after(kWhole);
+    stream << command << std::flush;
+    RunningTime waited;
+    pollfd ready{stream.socket().native_handle(), POLLIN, 0};
+    bool is_late = false;
+    while (stream && !is_late && stream.rdbuf()->in_avail() <= 0 && ::poll(&ready, 1, kAskLook) <= 0) {
+      is_late = waited.look() > limit;
+    }
+    stream.expires_after(is_late ? std::chrono::seconds(0) : kWhole);
   }
   void require_answer() {
     CONCORD_CHECK(stream, RankLost, "the store at {}:{}, where the processes of the training meet, has hung up: {}",
@@ -263,10 +262,9 @@ struct Store::Connection {
   }
   /// Returns whether the text is new.
   bool enter(const char* verb, const std::string& name, const std::string& text) {
-    start_time();
+    ask(fmt::format("{} {} {}\n{}", verb, name, text.size(), text));
     std::string answer;
-    stream << verb << ' ' << name << ' ' << text.size() << '\n' << text << std::flush;
-    stream >> answer;
+    std::getline(stream, answer);
     require_answer();
     return answer == "new";
   }
@@ -276,11 +274,11 @@ Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double>
     : connection_(std::make_unique<Connection>(Connection{std::move(host), port, deadline, {}})) {
   constexpr std::chrono::milliseconds kPause{50};
   constexpr std::chrono::seconds kTry{5}, kAnswer{10};  // a machine that is not up yet answers nothing
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(deadline);
+  RunningTime waited(kTry + kPause);
   tcp::iostream& stream = connection_->stream;
   for (;;) {
     stream.clear();
-    const std::chrono::nanoseconds left = end - std::chrono::steady_clock::now();
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - waited.look());
     stream.expires_after(deadline.count() > 0 ? std::clamp<std::chrono::nanoseconds>(left, kPause, kTry) : kTry);
     stream.connect(connection_->host, std::to_string(port));
     boost::system::error_code error = stream.error();
@@ -292,7 +290,7 @@ Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double>
     CONCORD_CHECK(error != boost::asio::error::host_not_found, IoError,
                   "there is no machine \"{}\", where the processes of the training meet: {}", connection_->host,
                   error.message());
-    CONCORD_CHECK(std::chrono::steady_clock::now() < end, RankLost,
+    CONCORD_CHECK(waited.look() < deadline, RankLost,
                   "{}:{}, where the processes of the training meet, cannot be reached for {:g} s: {}",
                   connection_->host, port, deadline.count(), error.message());
     std::this_thread::sleep_for(kPause);
@@ -325,13 +323,18 @@ void Store::leave_behind(const std::string& name, const std::string& text) {
 }
 
 std::string Store::get(const std::string& name) {
-  return get(name, std::chrono::duration_cast<std::chrono::milliseconds>(connection_->deadline));
+  constexpr std::chrono::milliseconds kNone{0}, kOnce{200};  // the server's time passes while all are stopped, too
+  RunningTime waited;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(connection_->deadline - waited.look());
+    std::string text = get(name, std::clamp(left, kNone, kOnce));
+    if (!text.empty() || left <= kNone) return text;
+  }
 }
 
 std::string Store::get(const std::string& name, std::chrono::milliseconds patience) {
-  connection_->start_time();
+  connection_->ask(fmt::format("get {} {}\n", name, patience.count()));
   std::size_t size = 0;
-  connection_->stream << "get " << name << ' ' << patience.count() << '\n' << std::flush;
   connection_->stream >> size;
   std::string text;
   const bool is_whole = connection_->stream.get() == '\n' && read_text(connection_->stream, size, text);

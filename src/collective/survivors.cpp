@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "concord/collective/running_time.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
 
@@ -41,12 +42,12 @@ std::string lost_rank_name(const std::string& prefix) { return prefix + "lostran
 std::vector<int> agree_on_survivors(Store& store, const std::string& prefix, int rank, int size,
                                     std::chrono::duration<double> deadline) {
   const std::string decision = prefix + "survivors";
-  const auto begin = std::chrono::steady_clock::now();
+  RunningTime waited;
   static_cast<void>(store.set(fmt::format("{}on{}", prefix, rank), "1"));
   std::string text = store.get(decision, kNow);
   while (text.empty()) {
     const Answers answers = look(store, prefix, size);
-    const bool may_decide = answers.are_all || std::chrono::steady_clock::now() - begin > deadline;
+    const bool may_decide = answers.are_all || waited.look() > deadline;
     if (may_decide) static_cast<void>(store.set(decision, nlohmann::json(answers.on).dump()));
     text = store.get(decision, may_decide ? kNow : kBetweenLooks);
   }

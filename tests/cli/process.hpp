@@ -33,6 +33,7 @@ class Process {
   /// Reads standard error until it holds `text`; false when it ended without.
   [[nodiscard]] bool wait_for_error_text(std::string_view text);
   void send(int signal) const;
+  [[nodiscard]] pid_t id() const { return pid_; }
   [[nodiscard]] Ended finish();
 
  private:
