@@ -14,7 +14,6 @@
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
 #include "concord/core/platform.hpp"
-#include "concord/core/threads.hpp"
 #include "concord/device/fresh_memory.hpp"
 #include "concord/device/registry.hpp"
 #include "epilogue.hpp"
@@ -59,7 +58,7 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
     return;
   }
   const SignalsBlocked signals;  // for threads that the region starts
-#pragma omp parallel for schedule(static) num_threads(num_threads())
+#pragma omp parallel for schedule(static) num_threads(team_threads())
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::size_t first = static_cast<std::size_t>(part) * kPart;
     std::memcpy(to + first, from + first, std::min(kPart, bytes - first));
@@ -105,7 +104,7 @@ DeviceInfo describe_cpu() {
   info.kind = DeviceKind::cpu;
   info.memory = physical_memory_bytes();
   info.max_allocation = info.memory;
-  info.compute_units = static_cast<std::uint32_t>(num_threads());
+  info.compute_units = static_cast<std::uint32_t>(team_threads());
   info.max_work_group = 1;
   info.unified_memory = true;
   info.precisions = {"fp32"};
@@ -180,7 +179,7 @@ class CpuDevice final : public Device {
     if (request.is_exact && request.precision != Precision::fp32) return prepare(in_fp32(request));
     // A kernel that would be done before other threads wake up runs on the calling thread only. On a machine with other
     // work they may wake up long after.
-    Backend backend{.threads = is_small(request.op->cost(request.inputs, request.outputs)) ? 1 : num_threads()};
+    Backend backend{.threads = is_small(request.op->cost(request.inputs, request.outputs)) ? 1 : team_threads()};
     const TeamSize team(backend.threads);
     return from_onednn(request.op->name(), [&] { return kernel_table().prepare(backend, request); });
   }
@@ -188,7 +187,7 @@ class CpuDevice final : public Device {
                                                         const Layout& to) override {
     const Use use(*this);
     const auto bytes = 2 * static_cast<double>(spec.bytes());
-    const TeamSize team(is_small({.flops = 0, .bytes = bytes}) ? 1 : num_threads());
+    const TeamSize team(is_small({.flops = 0, .bytes = bytes}) ? 1 : team_threads());
     return from_onednn("reorder", [&] {
       // A blocked weights tensor may have dimensions of its own (groups apart); its row-major form has the same.
       const Desc src = desc_of(spec, from);
@@ -200,6 +199,7 @@ class CpuDevice final : public Device {
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision /*precision*/) const override {
+    const TeamSize team(team_threads());  // kernels are tried
     return from_onednn(op.name(),
                        [&] { return supports_fused(alternatives_, op, op_inputs, output, epilogue, extra); });
   }

@@ -1,7 +1,6 @@
 // Subnormal numbers are a matter of MXCSR on x86-64 and of FPCR on 64-bit ARM.
 #include "thread_mode.hpp"
 
-#include "concord/core/threads.hpp"
 #include "threads.hpp"
 
 #if defined(__x86_64__)
@@ -35,10 +34,11 @@ ThreadMode::ThreadMode() : before_(mode()) {
   if ((before_ & kAreZero) != kAreZero) set_mode(before_ | kAreZero);
   // Threads that OpenMP starts later take the mode from the one that starts them.
   thread_local std::uint64_t set_in = ~std::uint64_t{0};
-  const int threads = num_threads();
+  const int threads = team_threads();
   const std::uint64_t now = thread_generation() << 16 | static_cast<std::uint64_t>(threads);
   if (set_in == now) return;
   set_in = now;
+  const TeamSize team(threads);
 #pragma omp parallel num_threads(threads)
   {
     set_mode(mode() | kAreZero);

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "concord/core/platform.hpp"
+#include "concord/core/threads.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -117,6 +118,11 @@ void watch_for_other_work() {
   last.quiet = rate < kQuiet ? last.quiet + 1 : 0;
   if (rate > kBusy) IdlePool::instance().start();
   if (last.quiet >= kLooks) IdlePool::instance().stop();
+}
+
+int team_threads() {
+  if (omp_get_max_active_levels() == 0) return 1;
+  return std::min(num_threads(), omp_get_thread_limit());
 }
 
 std::uint64_t thread_generation() { return generation.load(std::memory_order_relaxed); }

@@ -21,23 +21,30 @@ void watch_for_other_work();
 /// Grows when threads may have been replaced by new ones: what was set on each of them is to be set again.
 [[nodiscard]] std::uint64_t thread_generation();
 
+/// The threads of a kernel with much work: num_threads(), but no more than OpenMP starts ($OMP_THREAD_LIMIT,
+/// $OMP_MAX_ACTIVE_LEVELS).
+[[nodiscard]] int team_threads();
+
 /// While it lives, OpenMP's regions and oneDNN's primitives of the calling thread have so many threads: primitives
-/// made, and those executed, which has to be by as many as they were made for.
+/// made, and those executed. Some primitives wait for as many threads as they were made for, so OpenMP may not choose
+/// fewer ($OMP_DYNAMIC).
 class TeamSize {
  public:
-  explicit TeamSize(int threads) : before_(omp_get_max_threads()) {
-    if (threads != before_) omp_set_num_threads(threads);
-    is_other_ = threads != before_;
+  explicit TeamSize(int threads)
+      : before_(omp_get_max_threads()), was_dynamic_(omp_get_dynamic()), is_other_(threads != before_) {
+    omp_set_dynamic(0);
+    if (is_other_) omp_set_num_threads(threads);
   }
   TeamSize(const TeamSize&) = delete;
   TeamSize& operator=(const TeamSize&) = delete;
   ~TeamSize() {
     if (is_other_) omp_set_num_threads(before_);
+    omp_set_dynamic(was_dynamic_);
   }
 
  private:
-  int before_;
-  bool is_other_ = false;
+  int before_, was_dynamic_;
+  bool is_other_;
 };
 
 /// Whether a kernel of so much work is done by the calling thread before others have woken up to help.

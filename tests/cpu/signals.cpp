@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <thread>
 
-#include "concord/core/threads.hpp"
 #include "concord/ops/matmul.hpp"
+#include "host_threads.hpp"
 #include "run_kernel.hpp"
 
 namespace concord::test {
@@ -68,17 +68,6 @@ class ManySignals {
   std::thread sender_;
 };
 
-class Threads {
- public:
-  explicit Threads(int threads) { set_num_threads(threads); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-  ~Threads() { set_num_threads(before_); }
-
- private:
-  int before_ = num_threads();
-};
-
 bool is_blocked(int signal) {
   sigset_t mask;
   pthread_sigmask(SIG_BLOCK, nullptr, &mask);
@@ -101,7 +90,7 @@ TEST_CASE("no handler of a signal runs on another stack than that of its thread"
   const ops::Matmul product(false, false);
   for (const int threads : {1, 2}) {
     INFO(threads << " threads");
-    const Threads of_host(threads);
+    const HostThreads of_host(threads);
     const Tensor expected = run_kernel(product, {x, w}, false).outputs[0];
     look_at_stack_of_this_thread();
     const ManySignals signals;
@@ -115,7 +104,7 @@ TEST_CASE("no handler of a signal runs on another stack than that of its thread"
 }
 
 TEST_CASE("OpenMP's threads block signals, also those that replace others", "[cpu]") {
-  const Threads of_host(4);
+  const HostThreads of_host(4);
   const ops::Matmul product(false, false);
   const Tensor x = normal_tensor(Shape{512, 512}, 1);
   const auto compute = [&] { static_cast<void>(run_kernel(product, {x, x}, false)); };
