@@ -9,6 +9,7 @@
 #include <cstring>
 #include <future>
 #include <new>
+#include <optional>
 
 #include "alternatives.hpp"
 #include "concord/core/check.hpp"
@@ -17,6 +18,7 @@
 #include "concord/device/fresh_memory.hpp"
 #include "concord/device/registry.hpp"
 #include "epilogue.hpp"
+#include "full_team.hpp"
 #include "kernels.hpp"
 #include "signals.hpp"
 #include "threads.hpp"
@@ -73,6 +75,14 @@ auto from_onednn(std::string_view what, const Function& function) {
   } catch (const std::future_error&) {
     throw_no_host_memory(what);
   }
+}
+
+/// function(), which makes kernels for so many threads, and may try them.
+template <class Function>
+auto made_by(int threads, std::string_view what, const Function& function) {
+  std::optional<decltype(function())> made;
+  with_full_team(threads, [&] { made = from_onednn(what, function); });
+  return *std::move(made);
 }
 
 class HostStaging final : public Staging {
@@ -180,15 +190,13 @@ class CpuDevice final : public Device {
     // A kernel that would be done before other threads wake up runs on the calling thread only. On a machine with other
     // work they may wake up long after.
     Backend backend{.threads = is_small(request.op->cost(request.inputs, request.outputs)) ? 1 : team_threads()};
-    const TeamSize team(backend.threads);
-    return from_onednn(request.op->name(), [&] { return kernel_table().prepare(backend, request); });
+    return made_by(backend.threads, request.op->name(), [&] { return kernel_table().prepare(backend, request); });
   }
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                         const Layout& to) override {
     const Use use(*this);
     const auto bytes = 2 * static_cast<double>(spec.bytes());
-    const TeamSize team(is_small({.flops = 0, .bytes = bytes}) ? 1 : team_threads());
-    return from_onednn("reorder", [&] {
+    return made_by(is_small({.flops = 0, .bytes = bytes}) ? 1 : team_threads(), "reorder", [&] {
       // A blocked weights tensor may have dimensions of its own (groups apart); its row-major form has the same.
       const Desc src = desc_of(spec, from);
       const Desc dst = desc_of(spec, to);
@@ -199,9 +207,8 @@ class CpuDevice final : public Device {
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra, Precision /*precision*/) const override {
-    const TeamSize team(team_threads());  // kernels are tried
-    return from_onednn(op.name(),
-                       [&] { return supports_fused(alternatives_, op, op_inputs, output, epilogue, extra); });
+    return made_by(team_threads(), op.name(),
+                   [&] { return supports_fused(alternatives_, op, op_inputs, output, epilogue, extra); });
   }
   /// oneDNN applies them to each value of the result, and its fastest kernels do not.
   [[nodiscard]] bool folds_factors() const override { return true; }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "concord/core/check.hpp"
+#include "full_team.hpp"
 #include "thread_mode.hpp"
 #include "threads.hpp"
 
@@ -19,12 +20,13 @@ class PrimitiveLaunch final : public Launch {
   }
   void enqueue() override {
     const ThreadMode mode;
-    const TeamSize team(threads_);
-    // The C++ function would build the list of arguments anew each time.
-    guarded(name_, [&] {
-      dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), stream().get(),
-                                                     static_cast<int>(arguments_.size()), arguments_.data()),
-                              "it failed to run");
+    with_full_team(threads_, [this] {
+      // The C++ function would build the list of arguments anew each time.
+      guarded(name_, [this] {
+        dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), stream().get(),
+                                                       static_cast<int>(arguments_.size()), arguments_.data()),
+                                "it failed to run");
+      });
     });
   }
 

@@ -32,7 +32,9 @@ void set_mode(std::uint64_t) {}
 
 ThreadMode::ThreadMode() : before_(mode()) {
   if ((before_ & kAreZero) != kAreZero) set_mode(before_ | kAreZero);
-  // Threads that OpenMP starts later take the mode from the one that starts them.
+  // In a region of the calling program OpenMP gives one thread only; the others are set outside. Threads that OpenMP
+  // starts later take the mode from the one that starts them.
+  if (omp_in_parallel() != 0) return;
   thread_local std::uint64_t set_in = ~std::uint64_t{0};
   const int threads = team_threads();
   const std::uint64_t now = thread_generation() << 16 | static_cast<std::uint64_t>(threads);

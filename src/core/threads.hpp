@@ -11,8 +11,9 @@ namespace CONCORD_PUBLIC concord {
 
 /// Sets the number of threads for the whole process. Devices opened and programs compiled after the call use `threads`
 /// threads. Programs compiled earlier keep their own number as an upper limit. The bits of some results depend on the
-/// number of threads. OpenMP code of the calling program is not affected. Throws ArgumentError for a number outside [1,
-/// 4096].
+/// number of threads. OpenMP code of the calling program is not affected. CPU kernels take no more threads than
+/// $OMP_THREAD_LIMIT. Inside a parallel region of the calling program they use as many as elsewhere, but start them for
+/// each kernel, which takes longer. Throws ArgumentError for a number outside [1, 4096].
 void set_num_threads(int threads);
 
 }  // namespace concord

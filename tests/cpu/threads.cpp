@@ -2,8 +2,15 @@
 // each of them, and would wait for ever.
 #include <omp.h>
 
+#include <optional>
+
+#include "../../cpu/full_team.hpp"
 #include "cli/process.hpp"
+#include "concord/compile/program.hpp"
 #include "concord/ops/conv.hpp"
+#include "concord/ops/gradient.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "core/thrown.hpp"
 #include "host_threads.hpp"
 #include "run_kernel.hpp"
 
@@ -29,6 +36,23 @@ Tensor weights_gradient() {
   return run_kernel(gradient, {src, diff_dst}, true).outputs[0];
 }
 
+/// What `work` makes in a parallel region of two threads, as their first.
+template <class Work>
+Tensor in_region(const Work& work) {
+  std::optional<Tensor> made;
+  std::string message;
+  int threads = 0;
+#pragma omp parallel num_threads(2)
+  if (omp_get_thread_num() == 0) {
+    threads = omp_get_num_threads();
+    message = thrown([&] { made = work(); });
+  }
+  CHECK(threads == 2);
+  INFO(message);
+  REQUIRE(made);
+  return *std::move(made);
+}
+
 }  // namespace
 
 TEST_CASE("kernels have all their threads where OpenMP may choose fewer", "[cpu]") {
@@ -43,6 +67,36 @@ TEST_CASE("kernels have all their threads where OpenMP may choose fewer", "[cpu]
     CHECK(omp_get_max_threads() == of_openmp);
     omp_set_num_threads(before);
   }
+}
+
+TEST_CASE("kernels have all their threads in a parallel region of the program", "[cpu]") {
+  const HostThreads of_host(4);
+  const Tensor expected = weights_gradient();
+  CHECK(std::ranges::equal(in_region(weights_gradient).bytes(), expected.bytes()));
+
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, {16, 20, 12, 12}}), w = graph.input("w", {DType::f32, {50, 20, 5, 5}});
+  const Value y = sum(square(conv2d(x, w)));
+  const Value slope = gradient(y, std::vector{w})[0];
+  Program program = compile(graph, std::vector{slope}, std::make_shared<Variables>(cpu_device(), 1));
+  program.write("x", normal_tensor(x.shape(), 1));
+  program.write("w", normal_tensor(w.shape(), 2));
+  const auto results = [&] {
+    program.run();
+    return program.read(slope);
+  };
+  const Tensor outside = results();
+  for (int run = 0; run < 3; ++run) CHECK(std::ranges::equal(in_region(results).bytes(), outside.bytes()));
+  CHECK(std::ranges::equal(results().bytes(), outside.bytes()));
+}
+
+TEST_CASE("what a kernel throws comes out of a parallel region's thread", "[cpu]") {
+  const auto fail = [] { throw ArgumentError("this kernel"); };
+  std::string message;
+#pragma omp parallel num_threads(2)
+  if (omp_get_thread_num() == 0) message = thrown([&] { cpu::with_full_team(4, fail); });
+  CHECK(message == "ArgumentError: this kernel");
+  CHECK(thrown([&] { cpu::with_full_team(4, fail); }) == "ArgumentError: this kernel");
 }
 
 TEST_CASE("a training ends where OpenMP starts fewer threads than Concord may take", "[cpu]") {
