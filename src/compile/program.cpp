@@ -93,13 +93,13 @@ void ProgramImpl::run(std::span<const std::size_t> marks, const std::function<vo
   require_all_reduce();
   settle();
   std::size_t next = 0;
-  {
+  enqueue_all([&] {
     const timeline::Span span("enqueue step");
     for (std::size_t i = 0; i < launches.size(); ++i) {
       while (next < marks.size() && marks[next] <= i) reached(next++);
       enqueue(i);
     }
-  }
+  });
   commit();
   while (next < marks.size()) reached(next++);
   device().flush();
@@ -119,14 +119,18 @@ void ProgramImpl::run_before_pause() {
   require_all_reduce();
   settle();
   const timeline::Span span("enqueue step");
-  for (std::size_t i = 0; i < pause.value().launches; ++i) enqueue(i);
+  enqueue_all([&] {
+    for (std::size_t i = 0; i < pause.value().launches; ++i) enqueue(i);
+  });
   commit(0, pause->commits);
   device().flush();
 }
 
 void ProgramImpl::run_after_pause() {
   const timeline::Span span("enqueue step");
-  for (std::size_t i = pause.value().launches; i < launches.size(); ++i) enqueue(i);
+  enqueue_all([&] {
+    for (std::size_t i = pause.value().launches; i < launches.size(); ++i) enqueue(i);
+  });
   commit(pause->commits, commits.size());
   device().flush();
 }

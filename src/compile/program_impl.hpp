@@ -88,6 +88,17 @@ struct ProgramImpl {
   void run_after_pause();
   /// Makes the copies [begin, end) of `commits`.
   void commit(std::size_t begin, std::size_t end);
+  /// work(), which enqueues launches. They write directly into variables, so after a failure these count as changed,
+  /// and what other programs have computed from them is computed again.
+  template <class Work>
+  void enqueue_all(const Work& work) {
+    try {
+      work();
+    } catch (...) {
+      for (Buffer* buffer : assigned) buffer->touch();
+      throw;
+    }
+  }
   /// Enqueues one, onto the timeline where there is one.
   void enqueue(std::size_t place);
   /// Sums the result of a launch over the ranks, if it is to be.

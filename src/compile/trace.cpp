@@ -173,11 +173,13 @@ std::vector<TraceEntry> Program::run_traced() {
   impl_->require_all_reduce();
   impl_->settle();
   impl_->device().finish();
-  for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
-    entries.push_back(impl_->describe(i));
-    entries.back().seconds = impl_->device().timed(*impl_->launches[i]);
-    impl_->sum_over_ranks(i);
-  }
+  impl_->enqueue_all([&] {
+    for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
+      entries.push_back(impl_->describe(i));
+      entries.back().seconds = impl_->device().timed(*impl_->launches[i]);
+      impl_->sum_over_ranks(i);
+    }
+  });
   impl_->commit();
   impl_->device().finish();
   return entries;
