@@ -22,6 +22,20 @@ Steps steps_of(const Progress& progress, Unit unit) {
   return {progress.epoch * progress.epoch_steps + progress.epoch_step, progress.epoch_steps};
 }
 
+/// The progress since the end of a warm-up of `length` units, which may be in the middle of an epoch. `done` updates
+/// ago, where the updates of an epoch are known.
+Progress progress_since(const Progress& progress, std::int64_t done, std::int64_t length, Unit unit) {
+  Progress since = progress;
+  if (progress.epoch_steps == 0) {
+    (unit == Unit::epoch ? since.epoch : since.step) -= length;
+    return since;
+  }
+  since.step = done;
+  since.epoch = done / progress.epoch_steps;
+  since.epoch_step = done % progress.epoch_steps;
+  return since;
+}
+
 /// From `from` to `to` along half a cosine, `part` in [0, 1].
 double along_cosine(double from, double to, double part) {
   return to + (from - to) / 2 * (std::cos(std::numbers::pi * part) + 1);
@@ -131,9 +145,7 @@ Schedule warmup(std::int64_t length, Schedule after, double start_factor, Unit u
     if (const std::int64_t all = length * steps.size; steps.done < all) {
       return base * (start_factor + (1 - start_factor) * static_cast<double>(steps.done) / static_cast<double>(all));
     }
-    Progress rest = progress;
-    (unit == Unit::epoch ? rest.epoch : rest.step) -= length;
-    return after(base, rest);
+    return after(base, progress_since(progress, steps.done - length * steps.size, length, unit));
   };
   return {std::move(text), rate, reads_losses};
 }

@@ -62,8 +62,9 @@ namespace schedule {
 [[nodiscard]] Schedule exponential(double gamma, Unit unit = Unit::epoch);
 /// From base to `end` along half a cosine over `length`, then `end` (CosineAnnealingLR up to its T_max).
 [[nodiscard]] Schedule cosine(std::int64_t length, double end = 0, Unit unit = Unit::epoch);
-/// Linear from start_factor·base to base over `length`; then `after`, which counts from that point (SequentialLR of
-/// LinearLR and `after`).
+/// Linear from start_factor·base to base over `length`; then `after`, which counts steps and epochs from that point
+/// (SequentialLR of LinearLR and `after`). So an epoch of `after` begins in the middle of one of the training where a
+/// warm-up in steps ends there. Where the updates of an epoch are not known, only `unit` counts from that point.
 [[nodiscard]] Schedule warmup(std::int64_t length, Schedule after = constant(), double start_factor = 1.0 / 3,
                               Unit unit = Unit::step);
 

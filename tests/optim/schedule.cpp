@@ -97,6 +97,35 @@ TEST_CASE("rises over epochs change with each step", "[optim]") {
   CHECK(warm(1, {.epoch = 2, .epoch_step = 0, .epoch_steps = kSteps}) == 0.5);
 }
 
+TEST_CASE("what follows a warm-up in the other unit counts from its end", "[optim]") {
+  const auto rate = [](const optim::Schedule& schedule, std::int64_t step, std::int64_t epoch_steps) {
+    return schedule(
+        1, {.step = step, .epoch = step / epoch_steps, .epoch_step = step % epoch_steps, .epoch_steps = epoch_steps});
+  };
+  // Epochs of 200 steps: those of the cosine begin at steps 500, 700, 900, …
+  const optim::Schedule by_epochs = schedule::warmup(500, schedule::cosine(20));
+  CHECK(rate(by_epochs, 250, 200) == Approx(2.0 / 3));
+  CHECK(rate(by_epochs, 500, 200) == 1);
+  CHECK(rate(by_epochs, 699, 200) == 1);
+  CHECK(rate(by_epochs, 700, 200) == Approx(0.99384417));   // (1 + cos 9°) / 2
+  CHECK(rate(by_epochs, 2499, 200) == Approx(0.57821723));  // (1 + cos 81°) / 2
+  CHECK(rate(by_epochs, 2500, 200) == Approx(0.5));
+  CHECK(rate(by_epochs, 4500, 200) == Approx(0).margin(1e-12));
+  // Two epochs of 150 steps: the halvings are at steps 400, 500, …
+  const optim::Schedule by_steps =
+      schedule::warmup(2, schedule::step(100, 0.5, optim::Unit::step), 0.1, optim::Unit::epoch);
+  CHECK(rate(by_steps, 300, 150) == 1);
+  CHECK(rate(by_steps, 399, 150) == 1);
+  CHECK(rate(by_steps, 400, 150) == 0.5);
+  CHECK(rate(by_steps, 500, 150) == 0.25);
+  // Three steps, then a rise over one epoch of four.
+  const optim::Schedule rise = schedule::warmup(3, schedule::inverse_square_root(1, optim::Unit::epoch));
+  CHECK(rate(rise, 3, 4) == 0.25);
+  CHECK(rate(rise, 4, 4) == 0.5);
+  CHECK(rate(rise, 6, 4) == 1);
+  CHECK(rate(rise, 18, 4) == 0.5);  // √(4/16)
+}
+
 TEST_CASE("schedules refuse impossible lengths", "[optim]") {
   CHECK_THROWS_AS(schedule::step(0), ArgumentError);
   CHECK_THROWS_AS(schedule::cosine(-1), ArgumentError);
