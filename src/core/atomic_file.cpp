@@ -29,7 +29,7 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
 
-// Unique among the threads of this process and among processes.
+// Unique among the threads of this process, and among the processes that run on this machine outside of containers.
 std::filesystem::path temporary_beside(const std::filesystem::path& path) {
   static std::atomic<unsigned> counter{0};
   std::filesystem::path name = path;
@@ -51,9 +51,11 @@ bool is_temporary(std::string_view name) {
   return dash != std::string_view::npos && is_number(name.substr(0, dash)) && is_number(name.substr(dash + 1));
 }
 
-// If the lock is free, no process writes to the file. On a file system without locks nothing is removed.
+// If the lock is free, no process writes to the file. On a file system without locks nothing is removed. NFS locks only
+// files that are open for writing; those of other users may be readable alone.
 void remove_if_left_behind(const std::filesystem::path& file) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return;
   if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) unlink(file.c_str());
   close(descriptor);
@@ -105,11 +107,14 @@ AtomicFile::AtomicFile(std::filesystem::path path, Readers readers) : path_(repl
 }
 
 // Before this file is locked, another process may take it for an abandoned one and remove it. Then another is made.
+// Another is also made where the name is taken: in containers each process may have the same number, and its file may
+// have been left behind where it cannot be removed.
 void AtomicFile::open_temporary(Readers readers) {
   const mode_t mode = readers == Readers::owner ? 0600 : 0666;
   while (true) {
     temporary_ = temporary_beside(path_);
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (descriptor_ < 0 && errno == EEXIST) continue;
     if (descriptor_ < 0) {
       const std::string why = std::strerror(errno);
       temporary_.clear();

@@ -18,7 +18,8 @@ enum class Readers : std::uint8_t { by_umask, owner };
 /// number of threads and processes may replace the same path; the last commit wins.
 ///
 /// A process that is killed leaves its temporary file, "<path>.concord-<process>-<number>.tmp". A later AtomicFile in
-/// the folder removes it. A writer holds a lock on its temporary file (flock), so a file without a lock is abandoned.
+/// the folder removes it, and until then takes another number. A writer holds a lock on its temporary file (flock), so
+/// a file without a lock is abandoned.
 class AtomicFile {
  public:
   /// Follows a symbolic link. Throws IoError with the path and the system's reason, also if the path is not a regular

@@ -1,6 +1,8 @@
 // What a killed process leaves behind is removed by the next one that writes to the folder, and nothing else is.
 #include "concord/core/atomic_file.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,6 +71,31 @@ TEST_CASE("temporary files of running processes and files of others stay", "[cor
   kill_and_wait(child);
   write_file_atomically(folder / "weights", bytes_of("again"));
   CHECK(names_in(folder.path()).size() == others.size() + 1);
+}
+
+/// As a process in a container, where each has the same number, leaves files behind that nobody can lock.
+TEST_CASE("names of temporary files that are taken are passed over", "[core]") {
+  const TemporaryFolder folder;
+  std::string taken;
+  {
+    const AtomicFile first(folder / "weights");
+    taken = names_in(folder.path()).at(0);
+  }
+  const std::size_t end = taken.rfind(".tmp"), begin = taken.rfind('-', end) + 1;
+  const unsigned number = static_cast<unsigned>(std::stoul(taken.substr(begin, end - begin)));
+  std::vector<int> locked;
+  for (unsigned i = 1; i <= 3; ++i) {
+    const std::string name = taken.substr(0, begin) + std::to_string(number + i) + ".tmp";
+    locked.push_back(open((folder / name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    REQUIRE(locked.back() >= 0);
+    REQUIRE(flock(locked.back(), LOCK_EX | LOCK_NB) == 0);
+  }
+  write_file_atomically(folder / "weights", bytes_of("whole"));
+  CHECK(content_of(folder / "weights") == "whole");
+  CHECK(names_in(folder.path()).size() == 4);
+  for (const int descriptor : locked) close(descriptor);
+  write_file_atomically(folder / "weights", bytes_of("again"));
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"weights"});
 }
 
 TEST_CASE("a file for its owner alone is nobody else's to read", "[core]") {
