@@ -145,6 +145,56 @@ TEST_CASE("ConvTranspose puts zeros behind a result that is smaller than its out
   }
 }
 
+TEST_CASE("ConvTranspose gives zeros where padding cuts all away and output_padding adds", "[onnx]") {
+  struct Case {
+    std::int64_t size, kernel, stride, dilation, before, after, added;
+  };
+  // By the definition: pixel i and weight k add to place i·stride + k·dilation − before.
+  const auto line = [](const Case& c) {
+    Numbers y(static_cast<std::size_t>((c.size - 1) * c.stride + c.added + (c.kernel - 1) * c.dilation + 1 - c.before -
+                                       c.after),
+              7.0F);
+    for (std::int64_t i = 0; i < c.size; ++i) {
+      for (std::int64_t k = 0; k < c.kernel; ++k) {
+        const std::int64_t place = i * c.stride + k * c.dilation - c.before;
+        if (place < 0 || place >= std::ssize(y)) continue;
+        y[static_cast<std::size_t>(place)] += static_cast<float>((i + 1) * (k + 2));
+      }
+    }
+    return y;
+  };
+  for (const Case& c : {Case{1, 1, 3, 1, 1, 1, 2},
+                        {2, 1, 3, 1, 1, 1, 2},
+                        {1, 2, 4, 1, 3, 0, 3},
+                        {1, 2, 4, 1, 2, 0, 1},
+                        {1, 2, 3, 2, 3, 1, 2},
+                        {1, 1, 3, 1, -2, 2, 0},
+                        {3, 2, 4, 1, 1, 2, 3}}) {
+    INFO(c.size << ' ' << c.kernel << ' ' << c.stride << ' ' << c.dilation << ' ' << c.before << ' ' << c.after << ' '
+                << c.added);
+    Numbers x, w;
+    for (std::int64_t i = 0; i < c.size; ++i) x.push_back(static_cast<float>(i + 1));
+    for (std::int64_t k = 0; k < c.kernel; ++k) w.push_back(static_cast<float>(k + 2));
+    check(
+        {{node("ConvTranspose", {"x", "w", "b"}, {"y"},
+               {attribute("strides", std::vector{c.stride}), attribute("dilations", std::vector{c.dilation}),
+                attribute("pads", std::vector{c.before, c.after}), attribute("output_padding", std::vector{c.added})})},
+         {float_proto("w", {1, 1, c.kernel}, w), float_proto("b", {1}, {7})}},
+        {1, 1, c.size}, x, line(c));
+  }
+  // One row, which is cut away; of two columns, 4, 0, 0, 6 and what is added.
+  const auto twice = [](const char* name, std::int64_t number) { return attribute(name, std::vector{number, number}); };
+  const onnx::Attribute pads = attribute("pads", std::vector<std::int64_t>{1, 1, 1, 1});
+  const Example image{
+      {node("ConvTranspose", {"x", "w"}, {"y"}, {twice("strides", 3), pads, twice("output_padding", 2)})},
+      {float_proto("w", {1, 1, 1, 1}, {2})}};
+  check(image, {1, 1, 1, 2}, {2, 3}, {0, 0, 0, 0});
+  const Example less{
+      {node("ConvTranspose", {"x", "w"}, {"y"}, {twice("strides", 3), pads, twice("output_padding", 1)})},
+      {float_proto("w", {1, 1, 1, 1}, {2})}};
+  CHECK_THAT(refusal<ShapeError>(less, {1, 1, 1, 2}), contains("leave nothing of axis 2"));
+}
+
 TEST_CASE("AveragePool and LpPool have windows with gaps", "[onnx]") {
   const auto pool = [](const char* op, std::vector<std::int64_t> dilations, std::vector<onnx::Attribute> more = {}) {
     more.push_back(attribute("kernel_shape", std::vector<std::int64_t>{2, 2}));

@@ -126,14 +126,23 @@ void conv_transpose_of(Call& call) {
                                  {0, 0, 0}, spatial_numbers(windows.dilation, 1), groups};
   Value y = call.graph().add(std::make_shared<ops::ConvBackwardData>(options, Shape(full)),
                              {call.number_value(0), call.number_value(1)});
+  // Along an axis where the result has none of the whole, that gets zeros as far as the result reaches.
   Dims before(full.size(), 0), after(full.size(), 0), first(full.size(), 0), kept(full.size(), 0);
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    CONCORD_CHECK(count[i] >= 1, ShapeError, "the paddings leave nothing of axis {}", i);
+    if (start[i] < full[i] && start[i] + count[i] > 0) continue;
+    before[i] = std::max<std::int64_t>(-start[i], 0);
+    after[i] = std::max<std::int64_t>(start[i] + count[i] - full[i], 0);
+    full[i] += before[i] + after[i];
+    start[i] += before[i];
+  }
+  if (dims_of(y) != full) y = pad(y, before, after);
   for (std::size_t i = 0; i < full.size(); ++i) {
     before[i] = std::max<std::int64_t>(-start[i], 0);
     first[i] = std::max<std::int64_t>(start[i], 0);
     const std::int64_t end = std::min(full[i], start[i] + count[i]);
     kept[i] = end - first[i];
     after[i] = count[i] - before[i] - kept[i];
-    CONCORD_CHECK(kept[i] >= 1 && after[i] >= 0, ShapeError, "the paddings leave nothing of axis {}", i);
   }
   y = sliced(y, first, Dims(full.size(), 1), kept);
   if (dims_of(y) != count) y = pad(y, before, after);
