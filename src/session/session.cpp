@@ -11,6 +11,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/exclusive.hpp"
 #include "concord/core/host_memory.hpp"
+#include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/weights/file.hpp"
 #include "concord/weights/load.hpp"
@@ -55,6 +56,8 @@ struct SessionState {
   template <class Inputs>
   Compiled& get(const Inputs& inputs, bool is_placed);
   [[nodiscard]] Compiled make(const Specs& inputs, bool is_placed) const;
+  /// As `make`; where the device is full, programs are dropped until there is memory.
+  [[nodiscard]] Compiled make_room_for(const Specs& inputs, bool is_placed);
 };
 
 void SessionState::Shared::write(const WeightsFile& from, const Specs& names) const {
@@ -91,6 +94,19 @@ SessionState::Compiled SessionState::make(const Specs& inputs, bool is_placed) c
   return {inputs, is_placed, std::move(outputs), std::move(program)};
 }
 
+SessionState::Compiled SessionState::make_room_for(const Specs& inputs, bool is_placed) {
+  while (true) {
+    try {
+      return make(inputs, is_placed);
+    } catch (const OutOfMemory& error) {
+      if (programs.empty()) throw;
+      log(LogLevel::info, fmt::format("session: {}; the program that was not used for longest, of {}, is dropped",
+                                      error.what(), programs.size()));
+    }
+    programs.pop_back();
+  }
+}
+
 namespace {
 
 /// The name of the only input of a network that is called with one tensor.
@@ -116,7 +132,7 @@ SessionState::Compiled& SessionState::get(const Inputs& inputs, bool is_placed) 
   }
   Specs specs;
   for (const auto& [name, input] : inputs) specs.emplace(name, spec_of(input));
-  programs.push_front(make(specs, is_placed));
+  programs.push_front(make_room_for(specs, is_placed));
   if (programs.size() > options.programs) programs.pop_back();
   return programs.front();
 }

@@ -29,7 +29,8 @@ using NamedTensors = std::map<std::string, Tensor>;
 struct SessionOptions {
   Precision precision = Precision::fp32;  // of matrix multiplications
   std::uint64_t seed = 0;                 // of weights that no file gives
-  /// Programs kept at a time, one for each set of input shapes. The one that was not used for longest goes first.
+  /// Programs kept at a time, one for each set of input shapes. The one that was not used for longest goes first; it
+  /// also goes when a new program finds no memory on the device.
   std::size_t programs = 16;
 };
 
@@ -64,7 +65,8 @@ class Session {
 
   /// Computes the outputs for these inputs. Inputs have the names of nn::Module::input_names; of a network that accepts
   /// any names, they are passed as they are. Outputs without a name are called "0", "1", …. Throws ArgumentError for
-  /// an unknown or missing input, and ShapeError with the first layer that does not accept the shapes.
+  /// an unknown or missing input, ShapeError with the first layer that does not accept the shapes, and OutOfMemory if
+  /// the device has too little memory for the program alone.
   [[nodiscard]] NamedTensors run(const NamedTensors& inputs);
   /// For a network of one input and one output. Throws ArgumentError if there are several outputs.
   [[nodiscard]] Tensor run(const Tensor& input);

@@ -5,6 +5,7 @@
 #include "concord/io/safetensors.hpp"
 #include "core/thrown.hpp"
 #include "files.hpp"
+#include "forwarding_device.hpp"
 #include "train/small_training.hpp"
 
 using namespace concord;
@@ -28,6 +29,13 @@ struct Pair : nn::Module {
     const Value b = in.find("b");
     return {{"sum", b ? a + right(b) : a}, {"a", a}};
   }
+};
+
+/// A device that says it has less memory than it has.
+class LimitedDevice final : public ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  void limit_to(std::uint64_t bytes) { info_.memory = bytes; }
 };
 
 }  // namespace
@@ -148,6 +156,29 @@ TEST_CASE("sessions that share weights may run in several threads", "[session]")
     CHECK(device->allocated() - memory < 64 * 1024);  // inputs and outputs, but no weights again
     Session moved = std::move(first);
     CHECK_THAT(thrown([&] { static_cast<void>(first.run(numbers({1, 6}))); }), contains("moved from"));
+  }
+}
+
+TEST_CASE("a session drops programs where the device is full", "[session]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const Tensor small = numbers({20000, 6}), large = numbers({40000, 6});
+    Session whole{small_net(), device, {.seed = 3}};
+    const std::size_t before = device->allocated();
+    const Tensor of_large = whole.run(large);
+    const std::size_t bytes = device->allocated() - before;
+    const Tensor of_small = whole.run(small);
+    const auto limited = std::make_shared<LimitedDevice>(device);
+    Session session{small_net(), limited, {.seed = 3}};
+    limited->limit_to(device->allocated() + bytes + bytes / 4);
+    CHECK(std::ranges::equal(session.run(small).bytes(), of_small.bytes()));
+    CHECK(std::ranges::equal(session.run(large).bytes(), of_large.bytes()));
+    CHECK(session.programs() == 1);
+    CHECK(std::ranges::equal(session.run(small).bytes(), of_small.bytes()));
+    CHECK(session.programs() == 1);
+    CHECK_THROWS_AS(session.run(numbers({80000, 6})), OutOfMemory);
+    CHECK(session.programs() == 0);
+    CHECK(std::ranges::equal(session.run(large).bytes(), of_large.bytes()));
   }
 }
 
