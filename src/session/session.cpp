@@ -35,9 +35,13 @@ struct SessionState {
     Specs weights = {};                    // of the programs so far
     std::optional<WeightsFile> file = {};  // the last one that was loaded
     Specs unwritten = {};                  // weights that do not have the values of the file yet
+    bool has_all_weights = false;          // a program had all inputs of the network
+    bool may_have_more = false;            // the file was read before that: it may have tensors that no run needs
 
+    /// Whether these are all inputs of the network, as far as it names them.
+    [[nodiscard]] bool are_all_inputs(const Specs& inputs, bool is_placed) const;
     /// Writes those of `names` from a file that has all weights.
-    void write(const WeightsFile& from, const Specs& names) const;
+    void write(const WeightsFile& from, const Specs& names);
   };
 
   struct Compiled {
@@ -60,10 +64,18 @@ struct SessionState {
   [[nodiscard]] Compiled make_room_for(const Specs& inputs, bool is_placed);
 };
 
-void SessionState::Shared::write(const WeightsFile& from, const Specs& names) const {
-  for (const auto& [name, tensor] : weights::load_reported(from.path, weights, from.options)) {
+bool SessionState::Shared::are_all_inputs(const Specs& inputs, bool is_placed) const {
+  const std::vector<std::string> names = network->input_names();
+  return names.empty() ? is_placed : inputs.size() == names.size();
+}
+
+void SessionState::Shared::write(const WeightsFile& from, const Specs& names) {
+  io::LoadOptions options = from.options;
+  if (!has_all_weights) options.permit_extra.emplace_back("*");  // runs with other inputs may use them
+  for (const auto& [name, tensor] : weights::load_reported(from.path, weights, options)) {
     if (names.contains(name)) variables->write(name, tensor);
   }
+  may_have_more = !has_all_weights;
 }
 
 SessionState::Compiled SessionState::make(const Specs& inputs, bool is_placed) const {
@@ -87,7 +99,9 @@ SessionState::Compiled SessionState::make(const Specs& inputs, bool is_placed) c
   std::erase_if(names, [&](const auto& one) { return shared->weights.contains(one.first); });
   shared->weights.insert(names.begin(), names.end());
   shared->unwritten.merge(names);  // other inputs may use further weights of the network
-  if (shared->file && !shared->unwritten.empty()) {
+  shared->has_all_weights = shared->has_all_weights || shared->are_all_inputs(inputs, is_placed);
+  const bool is_to_check = shared->has_all_weights && shared->may_have_more;
+  if (shared->file && (!shared->unwritten.empty() || is_to_check)) {
     shared->write(*shared->file, shared->unwritten);
     shared->unwritten.clear();
   }

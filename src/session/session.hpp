@@ -59,7 +59,10 @@ class Session {
   [[nodiscard]] Session share() const;
 
   /// Takes the weights of a file of any format that weights::load reads, for all sessions that share them. Until the
-  /// first run the names of the weights are not known; the file is then read at the first run. Throws IoError, and
+  /// first run the names of the weights are not known; the file is then read at the first run. Runs with other inputs
+  /// of the network may use further weights, so tensors of the file that no run has used are an error only from the
+  /// first run with all inputs on (nn::Module::input_names; a single tensor where the network names none); until then
+  /// a warning lists them. A weight that a run uses and the file lacks is an error at that run. Throws IoError, and
   /// FormatError for a damaged file or for that of another network.
   void load(const std::filesystem::path& path, const io::LoadOptions& options = {});
 

@@ -124,9 +124,58 @@ TEST_CASE("further inputs use the weights of the file that was loaded", "[sessio
       weights.emplace(name, first.variables()->read(name));
     }
     io::write_safetensors(folder / "pair.safetensors", weights);
-    second.load(folder / "pair.safetensors", {.strict = false});
-    static_cast<void>(second.run(NamedTensors{{"a", a}}));
+    second.load(folder / "pair.safetensors");
+    CHECK(std::ranges::equal(second.run(NamedTensors{{"a", a}}).at("sum").bytes(), expected.at("a").bytes()));
     CHECK(std::ranges::equal(second.run({{"a", a}, {"b", b}}).at("sum").bytes(), expected.at("sum").bytes()));
+  }
+}
+
+TEST_CASE("weights of another network are refused when the inputs that use them are known", "[session]") {
+  const TemporaryFolder folder;
+  const NamedTensors one{{"a", numbers({2, 6})}}, both{{"a", numbers({2, 6})}, {"b", numbers({2, 3}, 1)}};
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Session right{Pair{}, device, {.seed = 1}};
+    static_cast<void>(right.run(both));
+    io::TensorMap all = right.variables()->read_all();
+    const auto write = [&](const char* name, const io::TensorMap& tensors) {
+      io::write_safetensors(folder / name, tensors);
+      return folder / name;
+    };
+    const auto error = [](Session& session, const NamedTensors& inputs) {
+      return thrown([&] { static_cast<void>(session.run(inputs)); });
+    };
+    const auto whole = write("whole", all);
+    all.emplace("third.bias", numbers({4}));
+    const auto more = write("more", all);
+    all.erase("left.bias");
+    const auto less = write("less", all);
+    const auto other = write("other", {{"third.bias", numbers({4})}});
+
+    Session session{Pair{}, device};
+    session.load(more);
+    CHECK(error(session, one) == "nothing");
+    CHECK_THAT(error(session, both), contains("1 unexpected (third.bias)"));
+    session.load(whole);
+    CHECK(std::ranges::equal(session.run(both).at("sum").bytes(), right.run(both).at("sum").bytes()));
+    CHECK_THAT(thrown([&] { session.load(more); }), contains("1 unexpected (third.bias)"));
+
+    Session first_both{Pair{}, device};
+    first_both.load(more);
+    CHECK_THAT(error(first_both, both), contains("1 unexpected (third.bias)"));
+    for (const auto& file : {less, other}) {
+      Session wrong{Pair{}, device};
+      wrong.load(file);
+      CHECK_THAT(error(wrong, one), contains("missing") && contains("left.bias"));
+    }
+    Session known{Pair{}, device};
+    CHECK(error(known, one) == "nothing");
+    CHECK_THAT(thrown([&] { known.load(other); }), contains("missing"));
+    known.load(whole);
+    CHECK(std::ranges::equal(known.run(both).at("sum").bytes(), right.run(both).at("sum").bytes()));
+    Session single{nn::Sequential{nn::Linear{6, 4}}, device};
+    single.load(write("single", {{"0.weight", numbers({4, 6})}, {"0.bias", numbers({4})}, {"1.bias", numbers({4})}}));
+    CHECK_THAT(thrown([&] { static_cast<void>(single.run(one.at("a"))); }), contains("1 unexpected (1.bias)"));
   }
 }
 
