@@ -21,10 +21,24 @@ constexpr std::size_t kDeepest = 16;
 constexpr std::size_t kMostVisits = 200'000;  // values may be reached on more ways than a file has bytes
 constexpr std::size_t kLongestName = 1024;
 
+struct Wrapper {
+  std::string_view key;
+  bool may_be_layer = true;  // whether a network may have a layer of this name
+};
 // Of the dictionaries of a checkpoint, in the order in which they are taken.
-constexpr std::array<std::string_view, 10> kWrappers{"state_dict", "model_state_dict", "model_state", "model",
-                                                     "module",     "network",          "net",         "weights",
-                                                     "params",     "generator"};
+constexpr std::array<Wrapper, 13> kWrappers{{{"state_dict", false},
+                                             {"model_state_dict", false},
+                                             {"model_state", false},
+                                             {"model"},
+                                             {"module"},
+                                             {"network"},
+                                             {"net"},
+                                             {"weights"},
+                                             {"params"},
+                                             {"generator"},
+                                             {"state_dict_ema", false},
+                                             {"model_ema", false},
+                                             {"ema"}}};
 
 class Collector {
  public:
@@ -54,23 +68,41 @@ class Collector {
     return found;
   }
 
+  /// Whether a tensor is somewhere in a value.
+  bool holds_tensor(const Pickled& value, std::size_t depth) {
+    if (value.kind == Kind::tensor) return true;
+    if (depth == 0 || ++searched_ > kMostVisits) return false;
+    const std::size_t first = value.kind == Kind::dict ? 1 : 0, step = first + 1;
+    if (value.kind != Kind::dict && value.kind != Kind::list && value.kind != Kind::tuple) return false;
+    for (std::size_t i = first; i < value.items.size(); i += step) {
+      if (holds_tensor(*value.items[i], depth - 1)) return true;
+    }
+    return false;
+  }
+
+  /// Whether a dictionary has tensors of its own of more than one number: checkpoints have single ones, such as the
+  /// best accuracy, beside the weights.
+  [[nodiscard]] bool has_arrays(const Pickled& dict) const {
+    for (std::size_t i = 1; i < dict.items.size(); i += 2) {
+      if (dict.items[i]->kind != Kind::tensor) continue;
+      const std::vector<std::int64_t>& dims = pickle_.tensor(*dict.items[i]).dims;
+      if (std::ranges::any_of(dims, [](std::int64_t size) { return size > 1; })) return true;
+    }
+    return false;
+  }
+
   const Pickled& unwrapped(const Pickled& root) {
     const Pickled* at = &root;
     for (std::size_t depth = 0; depth < kDeepest && at->kind == Kind::dict; ++depth) {
-      const auto has_tensor = [&] {
-        for (std::size_t i = 1; i < at->items.size(); i += 2) {
-          if (at->items[i]->kind == Kind::tensor) return true;
-        }
-        return false;
-      };
-      if (has_tensor()) break;
+      const bool is_network = has_arrays(*at);
       const Pickled* inner = nullptr;
       std::string_view name;
-      for (const std::string_view wrapper : kWrappers) {
-        const Pickled* const found = find(*at, wrapper);
-        if (found == nullptr || found->kind != Kind::dict) continue;
+      for (const Wrapper& wrapper : kWrappers) {
+        if (is_network && wrapper.may_be_layer) continue;
+        const Pickled* const found = find(*at, wrapper.key);
+        if (found == nullptr || found->kind != Kind::dict || !holds_tensor(*found, kDeepest)) continue;
         inner = found;
-        name = wrapper;
+        name = wrapper.key;
         break;
       }
       if (inner == nullptr) break;
@@ -121,7 +153,7 @@ class Collector {
 
   const Pickle& pickle_;
   const std::string where_;
-  std::size_t visits_ = 0, left_out_count_ = 0;
+  std::size_t visits_ = 0, searched_ = 0, left_out_count_ = 0;
   std::vector<std::string> left_out_;
 };
 

@@ -16,8 +16,8 @@ struct TorchState {
 };
 
 /// Finds the tensors of a pickle: those of a dictionary, or of the one inside that usually has the weights
-/// ("state_dict", "model", …). The notes say which, and what was left out. Names of dictionaries and lists inside are
-/// joined by dots. Throws FormatError that begins with `where`.
+/// ("state_dict", "model", …), even with single numbers beside it. The notes say which, and what was left out. Names of
+/// dictionaries and lists inside are joined by dots. Throws FormatError that begins with `where`.
 [[nodiscard]] TorchState torch_state(const Pickle& pickle, const std::string& where);
 
 /// The elements of a tensor, row-major. `storage` has the bytes of its whole storage.

@@ -8,6 +8,7 @@
 #include "goldens.hpp"
 #include "io/zip_file.hpp"
 #include "weights/model_files.hpp"
+#include "weights/torch_file.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -65,26 +66,6 @@ void check_changes(const std::string& whole, const std::filesystem::path& path, 
     write_file(path, text);
     static_cast<void>(is_refused(path));
   }
-}
-
-std::string pickled(const std::string& body) { return "\x80\x02" + body + "."; }
-
-/// A legacy file with this object and these keys.
-std::string legacy(const std::string& object, const std::string& keys, const std::string& data) {
-  const std::string magic("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 12);
-  const std::string little = "}X\x0d" + std::string(3, '\0') + "little_endian\x88s";
-  return pickled(magic) + pickled("M\xe9\x03") + pickled(little) + pickled(object) + pickled(keys) + data;
-}
-
-std::string text_of(const std::string& text) {
-  return "X" + std::string(1, static_cast<char>(text.size())) + std::string(3, '\0') + text;
-}
-
-/// {"w": a tensor of `storage` elements with these opcodes for offset, size and stride}
-std::string tensor_object(const std::string& storage, const std::string& window) {
-  const std::string id =
-      "(" + text_of("storage") + "ctorch\nFloatStorage\n" + text_of("0") + text_of("cpu") + storage + "NtQ";
-  return "}" + text_of("w") + "ctorch._utils\n_rebuild_tensor\n(" + id + window + "tRs";
 }
 
 std::string refusal_of(const std::string& content) {
@@ -149,11 +130,6 @@ TEST_CASE("a tensor outside its storage is refused, and a file's claims cost no 
 }
 
 TEST_CASE("a part of a storage that no archive has is refused", "[weights]") {
-  const auto number = [](std::uint64_t value) {
-    std::string text = "\x8a\x08";
-    for (int i = 0; i < 8; ++i) text += static_cast<char>(value >> (8 * i) & 0xFF);
-    return text;
-  };
   constexpr std::uint64_t kCount = 3'000'000, kFirst = (std::uint64_t{1} << 61U) - kCount;  // 2^64 bytes to its end
   const std::string part = "(" + text_of("0") + number(kFirst) + number(kCount) + "t";
   const std::string id = "(" + text_of("storage") + "ctorch\nLongStorage\n" + text_of("0") + text_of("cpu") +

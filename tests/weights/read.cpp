@@ -10,6 +10,7 @@
 #include "goldens.hpp"
 #include "weights/hdf5_reader.hpp"
 #include "weights/model_files.hpp"
+#include "weights/torch_file.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -67,6 +68,39 @@ TEST_CASE("a checkpoint's weights are found inside it, and the rest is said to b
   REQUIRE(file.notes().size() == 2);
   CHECK(file.notes()[0] == "the tensors are those of \"state_dict\"");
   CHECK(file.notes()[1] == "left out: epoch, optimizer");
+}
+
+TEST_CASE("single numbers beside the weights of a checkpoint do not hide them", "[weights]") {
+  const TemporaryFolder folder;
+  // The tensors of a checkpoint by name; storages "0" of two numbers, "1" and "2" of one.
+  const auto names_of = [&](const std::vector<std::pair<std::string, std::string>>& items) {
+    write_file(folder / "a.pth", torch_zip(dict_of(items), {std::string(8, '\1'), "1234", "5678"}));
+    std::vector<std::string> names;
+    const weights::File file(folder / "a.pth");
+    for (const auto& [name, entry] : file.tensors()) names.push_back(name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  const std::string pair = vector_value(2), one = vector_value(1, "1"), other = vector_value(1, "2");
+  const std::string scalar = tensor_value(number(1), number(0) + ")" + ")", "1");
+  const std::string state = dict_of({{"fc.weight", pair}, {"fc.bias", other}});
+  const Names expected{"fc.bias", "fc.weight"};
+  // PyTorch's example for ImageNet, nanoGPT, timm's averages.
+  CHECK(names_of({{"epoch", number(3)}, {"state_dict", state}, {"best_acc1", one}}) == expected);
+  CHECK(names_of({{"model", state}, {"best_val_loss", scalar}}) == expected);
+  CHECK(names_of({{"state_dict", state}, {"class_weights", pair}}) == expected);
+  for (const char* ema : {"state_dict_ema", "model_ema", "ema"}) CHECK(names_of({{ema, state}}) == expected);
+  CHECK(names_of({{"ema", dict_of({{"w", other}})}, {"model", state}, {"best", one}}) == expected);
+  // Networks with a layer of such a name, and settings of such a name.
+  CHECK(names_of({{"model", dict_of({{"weight", pair}})}, {"scale", vector_value(2)}}) ==
+        Names{"model.weight", "scale"});
+  CHECK(names_of({{"model.weight", pair}, {"net.bias", one}}) == Names{"model.weight", "net.bias"});
+  CHECK(names_of({{"params", dict_of({{"lr", number(3)}})}, {"fc.bias", one}}) == Names{"fc.bias"});
+  // What was left out is said.
+  CHECK(weights::read(folder / "a.pth").notes == Names{"left out: params.lr"});
+  names_of({{"state_dict", state}, {"best_acc1", one}});
+  CHECK(weights::read(folder / "a.pth").notes ==
+        Names{"the tensors are those of \"state_dict\"", "left out: best_acc1"});
 }
 
 TEST_CASE("a file that calls for code is refused, with the name of what it calls for", "[weights]") {
