@@ -1,7 +1,7 @@
-// The parser reports every event, so it stops at a limit before it builds what is beyond the limit.
+// The parser reports every event, so it stops at a limit before it builds what is beyond the limit. The value is built
+// here: the library's parser with a callback scans an object again for each object in it.
 #include "concord/core/json.hpp"
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +20,67 @@ std::string words_of(const Json::exception& error) {
   return end == std::string::npos ? text : text.substr(end + 2);
 }
 
+/// Builds a value of the parser's events. Throws JsonError at nesting beyond the limit and at a duplicate key, and the
+/// library's errors.
+class Builder {
+ public:
+  Builder(std::string_view subject, int depth) : subject_(subject), depth_(depth) {}
+
+  bool null() { return place(nullptr); }
+  bool boolean(bool value) { return place(value); }
+  bool number_integer(Json::number_integer_t value) { return place(value); }
+  bool number_unsigned(Json::number_unsigned_t value) { return place(value); }
+  bool number_float(Json::number_float_t value, const std::string& /*text*/) { return place(value); }
+  bool string(std::string& value) { return place(std::move(value)); }
+  bool binary(Json::binary_t& value) { return place(std::move(value)); }
+  bool start_object(std::size_t /*count*/) { return open(Json::value_t::object); }
+  bool start_array(std::size_t /*count*/) { return open(Json::value_t::array); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(std::string& name) {
+    const auto [member, is_new] = open_.back()->get_ref<Json::object_t&>().try_emplace(name);
+    if (!is_new) throw JsonError(subject_, fmt::format("\"{}\" occurs twice", name), 0);
+    member_ = &member->second;
+    return true;
+  }
+  template <class Error>
+  bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const Error& error) {
+    throw error;
+  }
+
+  Json result = {};
+
+ private:
+  bool place(Json value) {
+    put(std::move(value));
+    return true;
+  }
+
+  Json& put(Json&& value) {
+    if (open_.empty()) return result = std::move(value);
+    if (open_.back()->is_array()) return open_.back()->emplace_back(std::move(value));
+    return *member_ = std::move(value);
+  }
+
+  bool open(Json::value_t kind) {
+    if (open_.size() >= static_cast<std::size_t>(depth_)) {
+      throw JsonError(subject_, fmt::format("is nested too deep: more than {} objects and arrays", depth_), 0);
+    }
+    open_.push_back(&put(Json(kind)));
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  const std::string_view subject_;
+  const int depth_;
+  std::vector<Json*> open_;  // objects and arrays; each is the last of the one before it
+  Json* member_ = nullptr;   // of the key that was read last
+};
+
 }  // namespace
 
 JsonError::JsonError(std::string_view subject, std::string problem, std::size_t byte)
@@ -29,26 +90,14 @@ JsonError::JsonError(std::string_view subject, std::string problem, std::size_t 
       byte_(byte) {}
 
 nlohmann::json parse_json(std::string_view text, std::string_view subject, const JsonLimits& limits) {
-  const auto fail = [&](std::string problem, std::size_t byte = 0) {
-    throw JsonError(subject, std::move(problem), byte);
-  };
-  if (text.size() > limits.bytes) fail(fmt::format("{} bytes of JSON; the limit is {}", text.size(), limits.bytes));
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-    const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    if (begins && depth >= limits.depth)
-      fail(fmt::format("is nested too deep: more than {} objects and arrays", limits.depth));
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key) {
-      const auto& key = value.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) fail(fmt::format("\"{}\" occurs twice", key));
-    }
-    return true;
-  };
+  if (text.size() > limits.bytes) {
+    throw JsonError(subject, fmt::format("{} bytes of JSON; the limit is {}", text.size(), limits.bytes), 0);
+  }
   const NeutralNumbers neutral;
   try {
-    return Json::parse(text, watch);
+    Builder builder(subject, limits.depth);
+    Json::sax_parse(text, &builder);
+    return std::move(builder.result);
   } catch (const Json::parse_error& error) {
     throw JsonError(subject, "is not JSON from here on", error.byte > 0 ? error.byte - 1 : 0);
   } catch (const Json::exception& error) {

@@ -1,6 +1,8 @@
 // JSON from outside: every text is read or refused by one kind of error.
 #include "concord/core/json.hpp"
 
+#include <fmt/format.h>
+
 #include "concord/core/philox.hpp"
 #include "concord_test.hpp"
 
@@ -42,6 +44,26 @@ TEST_CASE("JSON from outside is read, or refused as a FormatError", "[core]") {
   CHECK_THAT(refusal("NaN"), contains("not JSON"));
   CHECK_THAT(refusal("1 2"), contains("not JSON"));
   CHECK_THAT(refusal(""), contains("not JSON"));
+}
+
+TEST_CASE("JSON from outside has the values that the text says", "[core]") {
+  for (const std::string& text :
+       {kText, std::string("null"), std::string("-7"), std::string("[]"), std::string("{}"), std::string("\"x\""),
+        std::string(R"({"": [[], {}, [{"a": {"b": [1, {"c": []}, 2]}}], "x"], "z": {"y": {}}, "y": 1})")}) {
+    INFO(text);
+    CHECK(parse_json(text, "the file") == nlohmann::json::parse(text));
+  }
+  CHECK_THAT(refusal(R"([{"a": {}}, {"a": {"b": 1, "b": {}}}])"), contains("\"b\" occurs twice"));
+}
+
+TEST_CASE("an object of many objects is read in a time of its size", "[core]") {
+  // A scan of the whole for each object would take minutes.
+  constexpr std::size_t kMany = 100'000;
+  std::string text = "{";
+  for (std::size_t i = 0; i < kMany; ++i) text += fmt::format("{}\"name{}\":{{\"n\":[{}]}}", i == 0 ? "" : ",", i, i);
+  const nlohmann::json json = parse_json(text + "}", "the file");
+  REQUIRE(json.size() == kMany);
+  CHECK(json.at("name99999").at("n").at(0) == 99999);
 }
 
 TEST_CASE("values of JSON that are missing or of another type are a FormatError", "[core]") {
