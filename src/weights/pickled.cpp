@@ -71,7 +71,7 @@ PickledStorage storage_of(const Pickled& id) {
   check_pickle(element.has_value(), fmt::format("a storage of type {}", items[1]->text));
   storage.element = *element;
   storage.key = items[2]->text;
-  storage.elements = count_of(items[4], "storage");
+  storage.elements = storage.whole = count_of(items[4], "storage");
   if (items.size() == 6 && items[5]->kind != ValueKind::none) {
     const std::vector<Pickled*>& part = items[5]->items;
     check_pickle(items[5]->kind == ValueKind::tuple && part.size() == 3, "a part of a storage that is no triple");

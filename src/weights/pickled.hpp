@@ -17,6 +17,7 @@ struct PickledStorage {
   const io::Element* element = nullptr;  // null: bytes, whose tensors bring their type
   std::uint64_t elements = 0;
   std::uint64_t first = 0;  // of a part of another storage
+  std::uint64_t whole = 0;  // elements of that one; else the same as `elements`
 };
 
 /// A tensor as a window on a storage. Sizes are in elements of `element`. The window is inside the storage.

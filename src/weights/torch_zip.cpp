@@ -1,5 +1,7 @@
 // PyTorch's files since version 1.6: a zip archive with a pickle, NAME/data.pkl, and the storages, NAME/data/KEY.
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::string_view kPickle = "/data.pkl";
 constexpr std::uint64_t kLongestPickle = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLongestOrder = 16;  // "little"
 
 class TorchZipReader : public Reader {
  public:
@@ -32,14 +35,22 @@ class TorchZipReader : public Reader {
         "save its weights: torch.save(model.state_dict(), FILE)",
         where_);
     const std::string order = folder_ + "/byteorder";
-    CONCORD_CHECK(!archive_->entries().contains(order) || archive_->read_text(order) == "little", FormatError,
+    const auto found = archive_->entries().find(order);
+    const bool is_little = found == archive_->entries().end() ||
+                           (found->second.bytes <= kLongestOrder && archive_->read_text(order) == "little");
+    CONCORD_CHECK(is_little, FormatError,
                   "{}, byte 0: numbers are not little-endian; in Python: torch.load and torch.save on another machine",
                   archive_->place_of(order));
     const std::uint64_t bytes = archive_->entries().find(pickle_name)->second.bytes;
     CONCORD_CHECK(bytes <= kLongestPickle, FormatError, "{}, byte 0: {} bytes; the limit is {}", where_, bytes,
                   kLongestPickle);
     text_ = archive_->read_text(pickle_name);
-    TorchState state = torch_state(Pickle(text_, where_), where_ + ", byte 0");
+    const Pickle pickle(text_, where_);
+    for (const PickledStorage& storage : pickle.storages()) {
+      std::uint64_t& named = named_bytes_[storage.key];
+      named = std::max(named, bytes_of(storage));
+    }
+    TorchState state = torch_state(pickle, where_ + ", byte 0");
     for (auto& [name, tensor] : state.tensors) {
       check_storage(name, tensor);
       tensors.emplace(name, io::TensorEntry{tensor.element->name,
@@ -68,22 +79,35 @@ class TorchZipReader : public Reader {
     return fmt::format("{}/data/{}", folder_, tensor.storage.key);
   }
 
-  // The pickle says how large a storage is; the entry has to be as large.
+  static std::uint64_t unit_of(const PickledStorage& storage) {
+    return storage.element == nullptr ? 1 : storage.element->bytes;
+  }
+  static std::uint64_t bytes_of(const PickledStorage& storage) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+    return storage.whole > kMost / unit_of(storage) ? kMost : storage.whole * unit_of(storage);
+  }
+
+  // The pickle says how large a storage is; the entry has to be as large, but for a rest that is no element.
   void check_storage(const std::string& name, const PickledTensor& tensor) const {
     const auto found = archive_->entries().find(entry_of(tensor));
     const std::string where = fmt::format("{}, byte {}: {}", where_, tensor.byte, printable(name));
     CONCORD_CHECK(found != archive_->entries().end(), FormatError, "{}: the archive has no entry {}", where,
                   printable(entry_of(tensor)));
-    const std::uint64_t unit = tensor.storage.element == nullptr ? 1 : tensor.storage.element->bytes;
+    const std::uint64_t unit = unit_of(tensor.storage);
     const std::uint64_t there = found->second.bytes / unit, first = tensor.storage.first;
     CONCORD_CHECK(first <= there && tensor.storage.elements <= there - first, FormatError,
                   "{}: entry {} has {} bytes; its storage needs {} elements of {} bytes from element {} on", where,
                   printable(found->first), found->second.bytes, tensor.storage.elements, unit, first);
+    const std::uint64_t named = named_bytes_.at(tensor.storage.key);
+    CONCORD_CHECK(found->second.bytes <= named || found->second.bytes - named < unit, FormatError,
+                  "{}: entry {} has {} bytes; its storage has {}", where, printable(found->first), found->second.bytes,
+                  named);
   }
 
   const std::unique_ptr<io::ZipArchive> archive_;
   const std::string folder_, where_;
-  std::string text_;  // of the pickle
+  std::string text_;                                       // of the pickle
+  std::map<std::string_view, std::uint64_t> named_bytes_;  // of the storage of each key
   std::map<std::string, PickledTensor> windows_;
   std::string held_name_;  // several tensors may share a storage
   std::vector<std::byte> held_;

@@ -139,3 +139,25 @@ TEST_CASE("a part of a storage that no archive has is refused", "[weights]") {
   CHECK_THAT(refusal_of(zip_content({{"a/data.pkl", pickled(object)}, {"a/version", "3\n"}, {"a/data/0", "12345678"}})),
              contains("entry a/data/0 has 8 bytes"));
 }
+
+TEST_CASE("an entry larger than the storage that the pickle names is refused", "[weights]") {
+  const std::string right = torch_zip(dict_of({{"w", vector_value(4)}}), {std::string(16, '\1')});
+  const TemporaryFolder folder;
+  write_file(folder / "right.pth", right);
+  CHECK(weights::read(folder / "right.pth").tensors.at("w").elements() == 4);
+  // Deflate makes a thousandth of it.
+  const std::string large(std::size_t{16} << 20, '\0');
+  CHECK_THAT(
+      refusal_of(zip_content({{"a/data.pkl", pickled(dict_of({{"w", vector_value(4)}}))}, {"a/data/0", large, true}})),
+      contains("w: entry a/data/0 has 16777216 bytes; its storage has 16"));
+  CHECK_THAT(refusal_of(zip_content({{"a/data.pkl", pickled(dict_of({{"w", vector_value(4)}}))},
+                                     {"a/byteorder", large, true},
+                                     {"a/data/0", std::string(16, '\1')}})),
+             contains("little-endian"));
+  // As PyTorch writes bytes that are no whole number of elements, and tensors of one storage.
+  write_file(folder / "rest.pth",
+             torch_zip(dict_of({{"v", tensor_value(number(4), number(0) + number(1) + "\x85" + number(1) + "\x85")},
+                                {"w", vector_value(4)}}),
+                       {std::string(18, '\1')}));
+  CHECK(weights::read(folder / "rest.pth").tensors.at("w").elements() == 4);
+}
