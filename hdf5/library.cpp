@@ -1,13 +1,15 @@
 // libconcord-hdf5.so: lists and reads the data sets of HDF5 files. src/weights loads it where a file needs it.
 //
 // A file is not trusted: links to other files, external storage, virtual data sets and filters of plugins are not
-// followed, and a data set is as large as its storage can be.
+// followed, and a data set is no larger than its storage and the file can be, whatever they say.
 #include <hdf5.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -46,6 +48,12 @@ class Handle {
   herr_t (*close_)(hid_t);
 };
 
+/// An open file. HDF5's own size of a file may be the one that the file claims.
+struct OpenFile {
+  hid_t id;
+  hsize_t bytes;
+};
+
 template <class Work>
 int guarded(ConcordHdf5Error* error, Work&& work) {
   const std::lock_guard lock(hdf5_lock());
@@ -75,8 +83,24 @@ const char* element_of(hid_t type) {
   }
 }
 
-/// Sizes of a data set; throws where its storage cannot have so many elements, or lies in other files.
-std::vector<std::int64_t> dims_of(hid_t dataset, std::size_t element_bytes) {
+/// Throws where `sizes` elements need more than `most` bytes; returns the bytes.
+hsize_t checked_bytes(const std::vector<hsize_t>& sizes, std::size_t element_bytes, hsize_t most) {
+  hsize_t bytes = element_bytes;
+  for (const hsize_t size : sizes) {
+    if (size != 0 && bytes > most / size) throw std::runtime_error("a data set is larger than its storage");
+    bytes *= size;
+  }
+  return bytes;
+}
+
+struct Extent {
+  std::vector<std::int64_t> dims;
+  hsize_t bytes;
+};
+
+/// Sizes of a data set; throws where its storage, as far as it is in the file, cannot have so many elements, or lies in
+/// other files.
+Extent extent_of(hid_t dataset, std::size_t element_bytes, hsize_t file_bytes) {
   const Handle space(H5Dget_space(dataset), H5Sclose, "the shape of a data set");
   const int rank = H5Sget_simple_extent_ndims(space);
   if (rank < 0 || rank > 32) throw std::runtime_error("a data set has no shape");
@@ -88,21 +112,21 @@ std::vector<std::int64_t> dims_of(hid_t dataset, std::size_t element_bytes) {
   if (layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) {
     throw std::runtime_error("a data set has a layout that is not read");
   }
-  hsize_t most = H5Dget_storage_size(dataset);
+  hsize_t most = std::min<hsize_t>(H5Dget_storage_size(dataset), file_bytes);
   if (layout == H5D_CHUNKED) most *= kMostExpansion;
-  hsize_t bytes = element_bytes;
-  std::vector<std::int64_t> dims;
-  for (const hsize_t size : sizes) {
-    if (size != 0 && bytes > most / size) throw std::runtime_error("a data set is larger than its storage");
-    bytes *= size;
-    dims.push_back(static_cast<std::int64_t>(size));
+  const hsize_t bytes = checked_bytes(sizes, element_bytes, most);
+  if (layout == H5D_CHUNKED && bytes > 0) {  // a chunk is read as a whole
+    std::vector<hsize_t> chunk(sizes.size());
+    if (H5Pget_chunk(properties, rank, chunk.data()) != rank) throw std::runtime_error("a data set has no chunks");
+    checked_bytes(chunk, element_bytes, most);
   }
-  return dims;
+  return {{sizes.begin(), sizes.end()}, bytes};
 }
 
 class Lister {
  public:
-  Lister(void* context, ConcordHdf5Visit visit) : context_(context), visit_(visit) {}
+  Lister(hsize_t file_bytes, void* context, ConcordHdf5Visit visit)
+      : file_bytes_(file_bytes), context_(context), visit_(visit) {}
 
   void list(hid_t group, const std::string& path, int depth) {
     if (depth > kDeepest) throw std::runtime_error("groups within each other are too deep");
@@ -133,28 +157,33 @@ class Lister {
     return name.data();
   }
 
-  void report(hid_t dataset, const std::string& path) const {
+  void report(hid_t dataset, const std::string& path) {
     const Handle type(H5Dget_type(dataset), H5Tclose, ("the type of '" + path + "'").c_str());
     const char* const element = element_of(type);
-    std::vector<std::int64_t> dims;
-    if (element != nullptr) dims = dims_of(dataset, H5Tget_size(type));
-    const ConcordHdf5Dataset found{path.c_str(), element, dims.data(), dims.size()};
+    Extent extent{};
+    if (element != nullptr) extent = extent_of(dataset, H5Tget_size(type), file_bytes_);
+    if (extent.bytes > file_bytes_ * kMostExpansion - bytes_) {
+      throw std::runtime_error("the data sets are larger than the file can be");
+    }
+    bytes_ += extent.bytes;
+    const ConcordHdf5Dataset found{path.c_str(), element, extent.dims.data(), extent.dims.size()};
     visit_(context_, &found);
   }
 
+  const hsize_t file_bytes_;
   void* const context_;
   const ConcordHdf5Visit visit_;
   std::size_t objects_ = 0;
+  hsize_t bytes_ = 0;  // of all data sets
 };
 
-void read_dataset(hid_t file, const char* path, void* bytes, std::size_t count) {
+void read_dataset(const OpenFile& file, const char* path, void* bytes, std::size_t count) {
   const std::string quoted = std::string("'") + path + "'";
-  const Handle dataset(H5Dopen2(file, path, H5P_DEFAULT), H5Dclose, quoted.c_str());
+  const Handle dataset(H5Dopen2(file.id, path, H5P_DEFAULT), H5Dclose, quoted.c_str());
   const Handle stored(H5Dget_type(dataset), H5Tclose, quoted.c_str());
   if (element_of(stored) == nullptr) throw std::runtime_error(quoted + " has no numbers");
-  std::size_t expected = H5Tget_size(stored);
-  for (const std::int64_t size : dims_of(dataset, expected)) expected *= static_cast<std::size_t>(size);
-  if (expected != count) throw std::runtime_error(quoted + " has changed");
+  if (extent_of(dataset, H5Tget_size(stored), file.bytes).bytes != count)
+    throw std::runtime_error(quoted + " has changed");
   const Handle wanted(H5Tcopy(stored), H5Tclose, quoted.c_str());
   const H5T_order_t host = H5Tget_order(H5T_NATIVE_INT);
   if (H5Tget_size(wanted) > 1 && H5Tset_order(wanted, host) < 0)
@@ -164,7 +193,7 @@ void read_dataset(hid_t file, const char* path, void* bytes, std::size_t count) 
   }
 }
 
-hid_t id_of(void* file) { return *static_cast<hid_t*>(file); }
+OpenFile& opened(void* file) { return *static_cast<OpenFile*>(file); }
 
 }  // namespace
 
@@ -179,7 +208,7 @@ CONCORD_HDF5_EXPORT ConcordHdf5Read concord_hdf5_read;
 int concord_hdf5_version() { return kConcordHdf5Version; }
 
 void* concord_hdf5_open(const char* path, const void* bytes, std::size_t count, ConcordHdf5Error* error) {
-  void* opened = nullptr;
+  OpenFile* file = nullptr;
   guarded(error, [&] {
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     H5PLset_loading_state(0);  // no filters of plugins
@@ -189,28 +218,29 @@ void* concord_hdf5_open(const char* path, const void* bytes, std::size_t count, 
       H5Pset_fapl_core(access, kStep, 0);
       H5Pset_file_image(access, const_cast<void*>(bytes), count);  // takes a copy
     }
-    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    if (file < 0) throw std::runtime_error("HDF5 cannot read its superblock, or the file ends too early");
-    opened = new hid_t(file);
+    const hsize_t size = bytes != nullptr ? count : std::filesystem::file_size(path);
+    const hid_t id = H5Fopen(path, H5F_ACC_RDONLY, access);
+    if (id < 0) throw std::runtime_error("HDF5 cannot read its superblock, or the file ends too early");
+    file = new OpenFile{id, size};
   });
-  return opened;
+  return file;
 }
 
 void concord_hdf5_close(void* file) {
   const std::lock_guard lock(hdf5_lock());
-  H5Fclose(id_of(file));
-  delete static_cast<hid_t*>(file);
+  H5Fclose(opened(file).id);
+  delete static_cast<OpenFile*>(file);
 }
 
 int concord_hdf5_list(void* file, void* context, ConcordHdf5Visit visit, ConcordHdf5Error* error) {
   return guarded(error, [&] {
-    const Handle root(H5Gopen2(id_of(file), "/", H5P_DEFAULT), H5Gclose, "the root group");
-    Lister(context, visit).list(root, "", 0);
+    const Handle root(H5Gopen2(opened(file).id, "/", H5P_DEFAULT), H5Gclose, "the root group");
+    Lister(opened(file).bytes, context, visit).list(root, "", 0);
   });
 }
 
 int concord_hdf5_read(void* file, const char* path, void* bytes, std::size_t count, ConcordHdf5Error* error) {
-  return guarded(error, [&] { read_dataset(id_of(file), path, bytes, count); });
+  return guarded(error, [&] { read_dataset(opened(file), path, bytes, count); });
 }
 
 }  // extern "C"

@@ -7,6 +7,7 @@
 #include "files.hpp"
 #include "goldens.hpp"
 #include "io/zip_file.hpp"
+#include "weights/hdf5_reader.hpp"
 #include "weights/model_files.hpp"
 #include "weights/torch_file.hpp"
 
@@ -160,4 +161,28 @@ TEST_CASE("an entry larger than the storage that the pickle names is refused", "
                                 {"w", vector_value(4)}}),
                        {std::string(18, '\1')}));
   CHECK(weights::read(folder / "rest.pth").tensors.at("w").elements() == 4);
+}
+
+TEST_CASE("a data set of an HDF5 file that claims more than the file has is refused", "[weights]") {
+  if (!has_hdf5_reader()) return;
+  const auto eight = [](std::uint64_t value) {
+    std::string text;
+    for (int i = 0; i < 8; ++i) text += static_cast<char>(value >> (8 * i) & 0xFF);
+    return text;
+  };
+  std::string file = content_of(golden_path("weights/keras.h5"));
+  // The kernel of the layer head, 16 x 5 numbers in one piece, becomes one of 2^28; its shape is there twice.
+  const std::string shape = eight(16) + eight(5), claimed = eight(1U << 14U) + eight(1U << 14U);
+  for (int i = 0; i < 2; ++i) {
+    const std::size_t at = file.find(shape);
+    REQUIRE(at != std::string::npos);
+    file.replace(at, claimed.size(), claimed);
+  }
+  std::size_t size_at = file.find("\3\1");  // a layout in one piece: version, class, address, size
+  while (size_at != std::string::npos && file.substr(size_at + 10, 8) != eight(320)) {
+    size_at = file.find("\3\1", size_at + 1);
+  }
+  REQUIRE(size_at != std::string::npos);
+  file.replace(size_at + 10, 8, eight(std::uint64_t{1} << 30U));
+  CHECK_THAT(refusal_of(file), contains("byte 0: a data set is larger than its storage"));
 }
