@@ -38,6 +38,7 @@ DataSource::DataSource(DataOptions options, const models::Model& model, std::uin
   CONCORD_CHECK(spec_.is_images() || options_.cache.empty(), ArgumentError,
                 "--cache is for files of images; {} data has none", spec_.kind);
   if (spec_.kind == "audio") check_audio_fits(spec_, trained_);
+  if (spec_.is_images()) advise_normalisation(options_, model_, trained_);
   if (trained_.preprocessing) class_names_ = trained_.preprocessing->class_names;
   if (class_names_.empty() && !has_masks() && !trained_.has_targets) numbered_classes_ = trained_.classes;
 }

@@ -8,6 +8,7 @@
 #include "concord/cli/data_parts.hpp"
 #include "concord/cli/model_file.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 #include "concord/data/in_memory.hpp"
 
 namespace concord::cli {
@@ -46,6 +47,16 @@ data::ImageTransform image_transform(const DataOptions& options, const models::M
   }
   transform.check();
   return transform;
+}
+
+void advise_normalisation(const DataOptions& options, const models::Model& model, const Trained& trained) {
+  const bool is_one = model.name == "googlenet" || model.name == "inception_v3";
+  if (!is_one || !trained.is_of_file || trained.preprocessing || !options.mean.empty()) return;
+  log(LogLevel::warning,
+      fmt::format(
+          "torchvision's weights of {} need --mean 0.5,0.5,0.5 --deviation 0.5,0.5,0.5; without them images get "
+          "the mean and deviation of ImageNet",
+          model.name));
 }
 
 int mask_classes(const DataSpec& spec, const models::Model& model, const Trained& trained) {

@@ -50,6 +50,7 @@ Trained Trained::of(const std::string& file) {
     return found == metadata.end() ? std::string() : found->second;
   };
   Trained trained;
+  trained.is_of_file = true;
   trained.network = value(kNetwork);
   if (const std::string text = value(kClasses); !text.empty()) {
     const auto classes = number_in_text<int>(text);

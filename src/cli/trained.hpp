@@ -14,6 +14,7 @@ struct Trained {
   std::string network;                                              // MODEL; empty: the file does not say
   int classes = 0;                                                  // of the network; 0: as published
   bool has_targets = false;                                         // it predicts numbers; a table says so itself
+  bool is_of_file = false;                                          // of weights; else nothing was read
   std::string alphabet;                                             // of text or transcripts; empty: none
   std::optional<data::Bpe> bpe = std::nullopt;                      // of text
   std::optional<data::Preprocessing> preprocessing = std::nullopt;  // of images

@@ -117,3 +117,23 @@ TEST_CASE("weights of a training with auxiliary classifiers are those of the net
   CHECK(evaluated.code == 0);
   CHECK(run_command(with(with_them, {"--weights", weights})).code == 0);
 }
+
+TEST_CASE("torchvision's weights of GoogLeNet and Inception v3 come with advice on the colours", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  write_picture(folder, "photos/a/0.png", 80, 80, 3, 1);
+  write_picture(folder, "photos/b/0.png", 80, 80, 3, 2);
+  const std::string weights = (folder / "theirs.safetensors").string();
+  io::write_safetensors(weights, {{"another", Tensor(DType::f32, {1})}});
+  const auto said = [&](const std::string& network, const Arguments& more) {
+    return run_command(with({"evaluate", network, weights, "--data", "folder:" + (folder / "photos").string(),
+                             "--split", "train", "--device", cheap_device()},
+                            more))
+        .err;
+  };
+  const std::string advice = "--mean 0.5,0.5,0.5 --deviation 0.5,0.5,0.5";
+  CHECK_THAT(said("googlenet", {}), contains("weights of googlenet need " + advice));
+  CHECK_THAT(said("inception_v3", {}), contains("weights of inception_v3 need " + advice));
+  CHECK_FALSE(contains(said("googlenet", {"--mean", "0.5,0.5,0.5", "--deviation", "0.5,0.5,0.5"}), advice));
+  CHECK_FALSE(contains(said("resnet20:depth=1,width=8", {}), advice));
+}
