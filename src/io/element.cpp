@@ -12,6 +12,7 @@
 
 #include "concord/core/bf16.hpp"
 #include "concord/core/fp16.hpp"
+#include "concord/io/left_out.hpp"
 
 namespace concord::io {
 namespace {
@@ -74,6 +75,12 @@ std::optional<Misfit> convert_each(std::span<const std::byte> numbers, std::span
 
 template <class Stored>
 std::optional<Misfit> convert_whole(std::span<const std::byte> numbers, Tensor& to) {
+  if (to.dtype() == DType::f32) {
+    return convert_each<Stored>(numbers, to.values<float>(), [](Stored stored, float& kept) {
+      kept = static_cast<float>(stored);
+      return true;
+    });
+  }
   return convert_each<Stored>(numbers, to.values<std::int32_t>(), [](Stored stored, std::int32_t& kept) {
     if (!std::in_range<std::int32_t>(stored)) return false;
     kept = static_cast<std::int32_t>(stored);
@@ -119,6 +126,11 @@ bool is_convertible(const Element& from, DType to) {
   return from.type == to || (to == DType::i32 && !is_floating) || (to == DType::u8 && name == "BOOL");
 }
 
+bool is_convertible(const Element& from, DType to, std::string_view tensor) {
+  const bool is_counter = to == DType::f32 && tensor.ends_with(kBatchCounter);
+  return is_convertible(from, to) || (is_counter && is_convertible(from, DType::i32));
+}
+
 std::optional<Misfit> convert(const Element& from, std::span<const std::byte> numbers, Tensor& to) {
   const std::string_view name = from.name;
   if (from.type == to.dtype() || to.dtype() == DType::u8) {
@@ -132,6 +144,7 @@ std::optional<Misfit> convert(const Element& from, std::span<const std::byte> nu
   if (name == "F64") return convert_double(numbers, to);
   if (name == "I8") return convert_whole<std::int8_t>(numbers, to);
   if (name == "U8" || name == "BOOL") return convert_whole<std::uint8_t>(numbers, to);
+  if (name == "I32") return convert_whole<std::int32_t>(numbers, to);
   if (name == "I16") return convert_whole<std::int16_t>(numbers, to);
   if (name == "U16") return convert_whole<std::uint16_t>(numbers, to);
   if (name == "U32") return convert_whole<std::uint32_t>(numbers, to);

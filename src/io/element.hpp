@@ -28,13 +28,17 @@ struct Element {
 /// u8, and each for itself.
 [[nodiscard]] bool is_convertible(const Element& from, DType to);
 
+/// As above, for the tensor of this name: PyTorch's counter "num_batches_tracked" is a whole number, ours is f32.
+[[nodiscard]] bool is_convertible(const Element& from, DType to, std::string_view tensor);
+
 /// A number that `to` cannot hold.
 struct Misfit {
   std::size_t index;
   std::string number;
 };
-/// Fills `to` with `numbers` in the host's byte order, rounded to nearest even; whole numbers have to be exact. Stops
-/// at the first that is outside the range of `to`'s type; infinities and NaN are in it. Only for what is_convertible.
+/// Fills `to` with `numbers` in the host's byte order, rounded to nearest even; whole numbers have to be exact as i32.
+/// Stops at the first that is outside the range of `to`'s type; infinities and NaN are in it. Only for what
+/// is_convertible.
 [[nodiscard]] std::optional<Misfit> convert(const Element& from, std::span<const std::byte> numbers, Tensor& to);
 
 }  // namespace concord::io

@@ -78,7 +78,7 @@ class SafetensorsFile::Reader {
       read_numbers(entry, tensor.bytes());
       return tensor;
     }
-    if (!is_convertible(element, type)) {
+    if (!is_convertible(element, type, name)) {
       fail_entry(name, fmt::format("dtype {} cannot be converted to {}", element.name, name_of(type)));
     }
     std::vector<std::byte> numbers(entry.end - entry.begin);
@@ -249,7 +249,7 @@ Tensor SafetensorsFile::read(const std::string& name) { return reader_->read(nam
 Tensor SafetensorsFile::read_as(const std::string& name, DType type) { return reader_->read_as(name, type); }
 bool SafetensorsFile::is_readable_as(const std::string& name, DType type) const {
   const auto found = reader_->tensors.find(name);
-  return found != reader_->tensors.end() && is_convertible(*find_element(found->second.dtype), type);
+  return found != reader_->tensors.end() && is_convertible(*find_element(found->second.dtype), type, name);
 }
 
 Safetensors read_safetensors(const std::filesystem::path& path, const std::function<bool(std::string_view)>& wanted) {

@@ -45,9 +45,9 @@ class SafetensorsFile {
   /// Reads a tensor in the type that holds its numbers: F32, F16, BF16, I32 and U8 as they are, F64 and F8 as f32, BOOL
   /// as u8, other integers as i32. Throws FormatError for a number outside the range of that type.
   [[nodiscard]] Tensor read(const std::string& name);
-  /// Reads a tensor and converts it: floating point to f32 with rounding to nearest even, integers to i32. Throws
-  /// FormatError for another pair of types, and, with the tensor and the element, for a number outside the range of
-  /// `type`.
+  /// Reads a tensor and converts it: floating point to f32 with rounding to nearest even, integers to i32, and as the
+  /// one exception PyTorch's "num_batches_tracked" to f32. Throws FormatError for another pair of types, and, with the
+  /// tensor and the element, for a number outside the range of `type`.
   [[nodiscard]] Tensor read_as(const std::string& name, DType type);
   [[nodiscard]] bool is_readable_as(const std::string& name, DType type) const;
 

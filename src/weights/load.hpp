@@ -35,9 +35,9 @@ struct Loaded {
 /// Reads the tensors `wanted` of a network from a file of any format that weights::File reads, or from a checkpoint,
 /// whose other tensors are left out. Names are taken as they are, or by the name map of share/concord/names that fills
 /// every tensor of the network exactly once: prefixes are stripped, tensors renamed, transposed, split and joined.
-/// Left out are PyTorch's "num_batches_tracked", and auxiliary classifiers if the network is built without them and the
-/// file has everything else. Throws FormatError if no map does, with the closest map and all that does not fit;
-/// `options` permit differences.
+/// Left out are PyTorch's "num_batches_tracked", which only a batch norm without momentum needs, and auxiliary
+/// classifiers if the network is built without them and the file has everything else. Throws FormatError if no map
+/// does, with the closest map and all that does not fit; `options` permit differences.
 [[nodiscard]] Loaded load(const std::filesystem::path& path, const std::map<std::string, TensorSpec>& wanted,
                           const io::LoadOptions& options = {});
 

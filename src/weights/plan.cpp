@@ -66,7 +66,8 @@ std::string misfit(const std::vector<Piece>& pieces, const TensorSpec& spec, con
   if (pieces.size() != parts) return got(fmt::format("{} of its {} parts, {}", pieces.size(), parts, all));
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].part != i) return got(fmt::format("one of its parts twice, {}", all));
-    if (!io::is_convertible(*io::find_element(file.at(pieces[i].source).dtype), spec.dtype)) return got(all);
+    const std::string& source = pieces[i].source;
+    if (!io::is_convertible(*io::find_element(file.at(source).dtype), spec.dtype, source)) return got(all);
   }
   const std::optional<Shape> shape = joined_shape(pieces, file);
   if (!shape) return got(all);

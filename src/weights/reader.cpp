@@ -30,7 +30,7 @@ std::unique_ptr<Reader> open_safetensors(const std::filesystem::path& path) {
 
 Tensor converted(const io::Element& element, std::span<const std::byte> numbers, const Shape& shape, DType type,
                  const std::string& where) {
-  CONCORD_CHECK(io::is_convertible(element, type), FormatError, "{}: type {} cannot be converted to {}", where,
+  CONCORD_CHECK(io::is_convertible(element, type, where), FormatError, "{}: type {} cannot be converted to {}", where,
                 element.name, name_of(type));
   Tensor tensor(type, shape);
   if (const auto misfit = io::convert(element, numbers, tensor)) {

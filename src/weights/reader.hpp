@@ -45,8 +45,8 @@ using OpenReader = std::unique_ptr<Reader> (*)(const std::filesystem::path& path
 /// Whether a file with these first bytes, 16 or all, may be a caffemodel, which has no mark of its own.
 [[nodiscard]] bool is_caffe(std::string_view begin);
 
-/// Numbers of `element` in the host's byte order as a tensor of `type`. `where` names the tensor in the message of the
-/// FormatError for numbers that the type does not hold.
+/// Numbers of `element` in the host's byte order as a tensor of `type`. `where`, which ends with the name of the
+/// tensor, begins the message of the FormatError for numbers that the type does not hold.
 [[nodiscard]] Tensor converted(const io::Element& element, std::span<const std::byte> numbers, const Shape& shape,
                                DType type, const std::string& where);
 

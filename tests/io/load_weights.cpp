@@ -154,6 +154,21 @@ TEST_CASE("whole numbers of any width become i32 where they fit", "[io]") {
                  "w: expected f32 [1], got i64 [1]"));
 }
 
+TEST_CASE("PyTorch's counter of batches becomes the number that a batch norm without momentum counts", "[io]") {
+  const TemporaryFolder folder;
+  const std::map<std::string, TensorSpec> network{{"bn.num_batches_tracked", {DType::f32, {}}},
+                                                  {"bn.running_mean", {DType::f32, {1}}}};
+  const auto count = [&](const std::string& dtype, const std::string& bytes) {
+    write(folder / "a",
+          {{"bn.num_batches_tracked", dtype, "[]", bytes}, {"bn.running_mean", "F32", "[1]", bytes_of<float>({2})}});
+    return io::load_weights(folder / "a", network).at("bn.num_batches_tracked").values<float>()[0];
+  };
+  CHECK(count("I64", bytes_of<std::int64_t>({1234567})) == 1234567);
+  CHECK(count("I64", bytes_of<std::int64_t>({std::int64_t{1} << 40})) == 0x1p40F);
+  CHECK(count("I32", bytes_of<std::int32_t>({12})) == 12);
+  CHECK(count("F32", bytes_of<float>({3})) == 3);  // as Concord writes it
+}
+
 TEST_CASE("all that does not fit is told at once", "[io]") {
   const TemporaryFolder folder;
   const std::string f32(16, '\0');

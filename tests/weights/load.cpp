@@ -4,6 +4,7 @@
 #include "files.hpp"
 #include "goldens.hpp"
 #include "weights/hdf5_reader.hpp"
+#include "weights/torch_file.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -156,6 +157,37 @@ TEST_CASE("a PyTorch checkpoint fills a network in a trainer", "[weights]") {
   const weights::Contents contents = weights::read(golden_path("weights/checkpoint.pth"));
   REQUIRE(saved.size() == 2);
   for (const auto& [name, tensor] : contents.tensors) CHECK(values_of(saved.at(name)) == values_of(tensor));
+}
+
+TEST_CASE("a batch norm without momentum continues PyTorch's count of batches", "[weights]") {
+  struct Net : nn::Module {
+    nn::BatchNorm2d bn{2, {.momentum = {}}};
+    Value forward(Value x) override { return flatten(bn(x)); }
+    Children children() override { return {{"bn", &bn}}; }
+  };
+  const std::string scalar = number(0) + ")" + ")";
+  const std::string object = dict_of({{"bn.weight", vector_value(2, "0")},
+                                      {"bn.bias", vector_value(2, "1")},
+                                      {"bn.running_mean", vector_value(2, "2")},
+                                      {"bn.running_var", vector_value(2, "3")},
+                                      {"bn.num_batches_tracked", tensor_value(number(1), scalar, "4", "Long")}});
+  const std::string ones("\0\0\x80\x3f\0\0\x80\x3f", 8), counted("\x07\0\0\0\0\0\0\0", 8);
+  const TemporaryFolder folder;
+  write_file(folder / "theirs.pth", torch_zip(object, {ones, ones, ones, ones, counted}));
+  Dataset data;
+  data.features = counted_from(0, {2, 2, 3, 3});
+  data.labels = Tensor::of<std::int32_t>({2}, std::vector<std::int32_t>{0, 17});
+  data.classes = 18;
+  // After a step of training.
+  const auto count_after = [&](const std::filesystem::path& weights) {
+    Trainer trainer(std::make_shared<Net>(), loss::cross_entropy, optim::Sgd{}, devices().front());
+    trainer.load(weights);
+    trainer.fit(data, {.epochs = 1, .batch = 2});
+    trainer.save(folder / "ours.safetensors");
+    return io::read_safetensors(folder / "ours.safetensors").tensors.at("bn.num_batches_tracked").values<float>()[0];
+  };
+  CHECK(count_after(folder / "theirs.pth") == 8);
+  CHECK(count_after(folder / "ours.safetensors") == 9);
 }
 
 TEST_CASE("Keras's kernels become weights of our layouts", "[weights]") {
