@@ -44,6 +44,10 @@ NameRule rule_of(const Json& json, const std::string& subject) {
       check(!sorted.empty() && sorted == counted, "axes are not a permutation");
     } else if (key == "reshape") {
       rule.reshape = value.get<bool>();
+    } else if (key == "wanted") {
+      rule.wanted = value.get<bool>();
+    } else if (key == "depthwise") {
+      rule.depthwise = value.get<bool>();
     } else if (key == "add") {
       rule.add = value.get<float>();
     } else if (key == "part") {
@@ -56,18 +60,39 @@ NameRule rule_of(const Json& json, const std::string& subject) {
     }
   }
   check(!rule.from.empty() && !rule.to.empty(), "'from' or 'to' is missing");
+  check(!rule.depthwise || rule.axes.size() > 1, "depthwise without axes");
+  check(rule.to.size() == 1 || !(rule.wanted || rule.depthwise), "a condition on several tensors");
   return rule;
 }
 
-void add_piece(const NameMap& map, std::size_t first, std::string name, Piece piece, std::size_t rank,
+/// A tensor of a file and the network that it is for.
+struct Stored {
+  const Shape& shape;
+  const std::map<std::string, TensorSpec>& wanted;
+};
+
+/// Whether the network has `name`, for a depthwise rule in the shape that the rule gives it.
+bool is_wanted(const NameRule& rule, const std::string& name, const Stored& stored) {
+  const auto found = stored.wanted.find(name);
+  if (found == stored.wanted.end()) return false;
+  if (!rule.depthwise) return true;
+  std::vector<std::int64_t> dims;
+  for (const std::int64_t axis : rule.axes) dims.push_back(stored.shape[axis]);
+  dims[0] *= std::exchange(dims[1], 1);
+  return std::ranges::equal(found->second.shape.dims(), dims);
+}
+
+void add_piece(const NameMap& map, std::size_t first, std::string name, Piece piece, const Stored& stored,
                std::vector<std::pair<std::string, Piece>>& result) {
   for (std::size_t i = first; i < map.rules.size(); ++i) {
     const NameRule& rule = map.rules[i];
-    if (!rule.axes.empty() && rule.axes.size() != rank) continue;
+    if (!rule.axes.empty() && rule.axes.size() != stored.shape.rank()) continue;
     const auto parts = match_name(rule.from, name);
     if (!parts) continue;
+    const bool has_condition = rule.wanted || rule.depthwise;
+    if (has_condition && !is_wanted(rule, with_parts(rule.to[0], *parts), stored)) continue;
     if (!rule.axes.empty()) piece.axes = rule.axes;
-    piece.reshape = piece.reshape || rule.reshape;
+    piece.reshape = piece.reshape || rule.reshape || rule.depthwise;
     piece.add += rule.add;
     if (rule.parts > 0) {
       piece.part = rule.part;
@@ -76,7 +101,7 @@ void add_piece(const NameMap& map, std::size_t first, std::string name, Piece pi
     if (rule.to.size() > 1) {
       piece.splits = rule.to.size();
       for (piece.split = 0; piece.split < piece.splits; ++piece.split) {
-        add_piece(map, i + 1, with_parts(rule.to[piece.split], *parts), piece, rank, result);
+        add_piece(map, i + 1, with_parts(rule.to[piece.split], *parts), piece, stored, result);
       }
       return;
     }
@@ -130,7 +155,8 @@ std::vector<NameMap> name_maps() {
   return maps;
 }
 
-std::vector<std::pair<std::string, Piece>> mapped(const NameMap& map, const std::string& name, std::size_t rank) {
+std::vector<std::pair<std::string, Piece>> mapped(const NameMap& map, const std::string& name, const Shape& shape,
+                                                  const std::map<std::string, TensorSpec>& wanted) {
   std::string_view rest = name;
   const auto strip_one = [&] {
     const auto prefix =
@@ -144,7 +170,7 @@ std::vector<std::pair<std::string, Piece>> mapped(const NameMap& map, const std:
   std::vector<std::pair<std::string, Piece>> result;
   Piece piece;
   piece.source = name;
-  add_piece(map, 0, std::string(rest), std::move(piece), rank, result);
+  add_piece(map, 0, std::string(rest), std::move(piece), {shape, wanted}, result);
   return result;
 }
 

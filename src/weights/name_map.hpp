@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "concord/core/tensor.hpp"
 
 namespace concord::weights {
 
@@ -19,6 +22,8 @@ struct NameRule {
   std::vector<std::int64_t> axes = {};  // a transposition, for tensors of this rank alone; empty: none
   bool reshape = false;                 // to the shape that the network wants
   float add = 0;                        // to every number
+  bool wanted = false;                  // only where the network has the result
+  bool depthwise = false;               // (in, n, …) to (in·n, 1, …), only where the network has the result so
   std::size_t part = 0, parts = 0;      // above 0: this part of a concatenation along the first dimension
 };
 
@@ -48,8 +53,10 @@ struct Piece {
   std::size_t part = 0, parts = 0;
 };
 
-/// The names that a map gives to a tensor, each with its piece. Without rules that match, its own name.
+/// The names that a map gives to a tensor of this shape, each with its piece. Without rules that match, its own name.
+/// `wanted` are the tensors of the network.
 [[nodiscard]] std::vector<std::pair<std::string, Piece>> mapped(const NameMap& map, const std::string& name,
-                                                                std::size_t rank);
+                                                                const Shape& shape,
+                                                                const std::map<std::string, TensorSpec>& wanted);
 
 }  // namespace concord::weights

@@ -83,7 +83,7 @@ Plan plan_of(const NameMap& map, const Entries& file, const Specs& wanted) {
   plan.map = map.name;
   std::multimap<std::string, std::string> sources;  // of names that the network lacks
   for (const auto& [source, entry] : file) {
-    for (auto& [name, piece] : mapped(map, source, entry.shape.rank())) {
+    for (auto& [name, piece] : mapped(map, source, entry.shape, wanted)) {
       if (wanted.contains(name)) {
         if (name != source) plan.renamed.push_back(fmt::format("{} → {}", source, name));
         plan.pieces[name].push_back(std::move(piece));

@@ -219,3 +219,58 @@ TEST_CASE("Keras's kernels become weights of our layouts", "[weights]") {
     CHECK(is_equal);
   }
 }
+
+TEST_CASE("Keras's depthwise and separable convolutions fill ours, whatever the file calls their kernels",
+          "[weights]") {
+  // Of 3 channels, 2 outputs each; the kernels are (H, W, in, n).
+  const io::TensorMap tensors{{"dw.bias", counted_from(0, {6})},
+                              {"dw.depthwise_kernel", counted_from(0, {2, 5, 3, 2})},
+                              {"plain.kernel", counted_from(0, {2, 5, 3, 2})},
+                              {"single.kernel", counted_from(0, {2, 5, 1, 3})},
+                              {"dense.bias", counted_from(0, {2})},
+                              {"dense.kernel", counted_from(0, {3, 2})},
+                              {"row.depthwise_kernel", counted_from(0, {5, 3, 2})},
+                              {"sep.bias", counted_from(7, {4})},
+                              {"sep.depthwise_kernel", counted_from(0, {2, 5, 3, 2})},
+                              {"sep.pointwise_kernel", counted_from(0, {1, 1, 6, 4})},
+                              {"sep_row.depthwise_kernel", counted_from(0, {5, 3, 2})},
+                              {"sep_row.pointwise_kernel", counted_from(0, {1, 6, 4})}};
+  const std::map<std::string, TensorSpec> wanted{{"dw.bias", {DType::f32, {6}}},
+                                                 {"dw.weight", {DType::f32, {6, 1, 2, 5}}},
+                                                 {"plain.weight", {DType::f32, {2, 3, 2, 5}}},
+                                                 {"single.weight", {DType::f32, {3, 1, 2, 5}}},
+                                                 {"dense.bias", {DType::f32, {2}}},
+                                                 {"dense.weight", {DType::f32, {2, 3}}},
+                                                 {"row.weight", {DType::f32, {6, 1, 5}}},
+                                                 {"sep.depthwise.weight", {DType::f32, {6, 1, 2, 5}}},
+                                                 {"sep.pointwise.weight", {DType::f32, {4, 6, 1, 1}}},
+                                                 {"sep.pointwise.bias", {DType::f32, {4}}},
+                                                 {"sep_row.depthwise.weight", {DType::f32, {6, 1, 5}}},
+                                                 {"sep_row.pointwise.weight", {DType::f32, {4, 6, 1}}}};
+  // Output 2 i + k has the numbers of channel i: those that are 6 apart from its first.
+  std::vector<float> kernel, row;
+  for (int output = 0; output < 6; ++output) {
+    for (int pixel = 0; pixel < 10; ++pixel) kernel.push_back(static_cast<float>(6 * pixel + output));
+    for (int pixel = 0; pixel < 5; ++pixel) row.push_back(static_cast<float>(6 * pixel + output));
+  }
+  const auto check = [&](const io::TensorMap& file_tensors) {
+    const SavedFile file(file_tensors);
+    const io::TensorMap loaded = weights::load(file.path(), wanted).tensors;
+    CHECK(values_of(loaded.at("dw.weight")) == kernel);
+    CHECK(values_of(loaded.at("sep.depthwise.weight")) == kernel);
+    CHECK(values_of(loaded.at("row.weight")) == row);
+    CHECK(values_of(loaded.at("sep_row.depthwise.weight")) == row);
+    CHECK(values_of(loaded.at("sep.pointwise.bias")) == std::vector<float>{7, 8, 9, 10});
+    const auto plain = loaded.at("plain.weight").values<float>();
+    CHECK(plain[0] == 0);
+    CHECK(plain[1] == 6);   // the next pixel
+    CHECK(plain[10] == 2);  // the next input
+    CHECK(plain[30] == 1);  // the next output
+    CHECK(loaded.at("single.weight").values<float>()[10] == 1);
+  };
+  check(tensors);
+  // As .h5 files of Keras 3 have it.
+  io::TensorMap renamed = tensors;
+  renamed.emplace("dw.kernel", renamed.extract("dw.depthwise_kernel").mapped());
+  check(renamed);
+}
