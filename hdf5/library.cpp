@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "concord/weights/hdf5_library.hpp"
+#include "group_name.hpp"
 
 #define CONCORD_HDF5_EXPORT __attribute__((visibility("default")))
 
@@ -52,6 +54,7 @@ class Handle {
 struct OpenFile {
   hid_t id;
   hsize_t bytes;
+  std::unique_ptr<concord_hdf5::RawFile> raw;  // null for what is no file
 };
 
 template <class Work>
@@ -125,8 +128,9 @@ Extent extent_of(hid_t dataset, std::size_t element_bytes, hsize_t file_bytes) {
 
 class Lister {
  public:
-  Lister(hsize_t file_bytes, void* context, ConcordHdf5Visit visit)
-      : file_bytes_(file_bytes), context_(context), visit_(visit) {}
+  /// `raw` is null for what is no file, whose groups have no names.
+  Lister(hsize_t file_bytes, concord_hdf5::RawFile* raw, void* context, ConcordHdf5Visit visit)
+      : file_bytes_(file_bytes), raw_(raw), context_(context), visit_(visit) {}
 
   void list(hid_t group, const std::string& path, int depth) {
     if (depth > kDeepest) throw std::runtime_error("groups within each other are too deep");
@@ -141,12 +145,27 @@ class Lister {
       }
       if (link.type != H5L_TYPE_HARD) continue;
       const Handle object(H5Oopen(group, name.c_str(), H5P_DEFAULT), H5Oclose, ("'" + path + name + "'").c_str());
-      if (H5Iget_type(object) == H5I_GROUP) list(object, path + name + "/", depth + 1);
+      if (H5Iget_type(object) == H5I_GROUP) {
+        const std::string group_name = name_of(object);
+        if (!group_name.empty()) {
+          const std::string group_path = path + name;
+          const ConcordHdf5Dataset found{group_path.c_str(), nullptr, nullptr, 0, group_name.c_str()};
+          visit_(context_, &found);
+        }
+        list(object, path + name + "/", depth + 1);
+      }
       if (H5Iget_type(object) == H5I_DATASET) report(object, path + name);
     }
   }
 
  private:
+  std::string name_of(hid_t group) {
+    H5G_stat_t place;
+    if (raw_ == nullptr || H5Gget_objinfo(group, ".", 0, &place) < 0) return {};
+    static_assert(sizeof place.objno[0] == 8);
+    return raw_->name_of_object(place.objno[0]);
+  }
+
   static std::string name_of(hid_t group, hsize_t index) {
     std::array<char, 1024> name{};
     const ssize_t length =
@@ -166,11 +185,12 @@ class Lister {
       throw std::runtime_error("the data sets are larger than the file can be");
     }
     bytes_ += extent.bytes;
-    const ConcordHdf5Dataset found{path.c_str(), element, extent.dims.data(), extent.dims.size()};
+    const ConcordHdf5Dataset found{path.c_str(), element, extent.dims.data(), extent.dims.size(), nullptr};
     visit_(context_, &found);
   }
 
   const hsize_t file_bytes_;
+  concord_hdf5::RawFile* const raw_;
   void* const context_;
   const ConcordHdf5Visit visit_;
   std::size_t objects_ = 0;
@@ -221,7 +241,7 @@ void* concord_hdf5_open(const char* path, const void* bytes, std::size_t count, 
     const hsize_t size = bytes != nullptr ? count : std::filesystem::file_size(path);
     const hid_t id = H5Fopen(path, H5F_ACC_RDONLY, access);
     if (id < 0) throw std::runtime_error("HDF5 cannot read its superblock, or the file ends too early");
-    file = new OpenFile{id, size};
+    file = new OpenFile{id, size, bytes != nullptr ? nullptr : std::make_unique<concord_hdf5::RawFile>(path)};
   });
   return file;
 }
@@ -235,7 +255,7 @@ void concord_hdf5_close(void* file) {
 int concord_hdf5_list(void* file, void* context, ConcordHdf5Visit visit, ConcordHdf5Error* error) {
   return guarded(error, [&] {
     const Handle root(H5Gopen2(opened(file).id, "/", H5P_DEFAULT), H5Gclose, "the root group");
-    Lister(opened(file).bytes, context, visit).list(root, "", 0);
+    Lister(opened(file).bytes, opened(file).raw.get(), context, visit).list(root, "", 0);
   });
 }
 

@@ -78,10 +78,15 @@ Hdf5File::~Hdf5File() {
 void Hdf5File::list() {
   struct Found {
     std::map<std::string, io::TensorEntry>& datasets;
+    std::map<std::string, std::string>& group_names;
     std::string problem;
-  } found{datasets_, {}};
+  } found{datasets_, group_names_, {}};
   const auto visit = [](void* context, const ConcordHdf5Dataset* dataset) {
-    auto& [datasets, problem] = *static_cast<Found*>(context);
+    auto& [datasets, group_names, problem] = *static_cast<Found*>(context);
+    if (dataset->group_name != nullptr) {
+      if (is_utf8(dataset->group_name)) group_names.emplace(dataset->path, dataset->group_name);
+      return;
+    }
     if (dataset->element == nullptr) return;
     if (dataset->rank > Shape::kMaxRank) {
       problem = fmt::format("{} has {} dimensions", printable(dataset->path), dataset->rank);

@@ -25,6 +25,8 @@ class Hdf5File {
 
   /// By path: "layers/conv2d/vars/0".
   [[nodiscard]] const std::map<std::string, io::TensorEntry>& datasets() const { return datasets_; }
+  /// The attribute "name" of groups, by path.
+  [[nodiscard]] const std::map<std::string, std::string>& group_names() const { return group_names_; }
   [[nodiscard]] std::vector<std::byte> read(const std::string& path) const;
 
  private:
@@ -33,6 +35,7 @@ class Hdf5File {
   const std::string where_;
   void* file_ = nullptr;
   std::map<std::string, io::TensorEntry> datasets_;
+  std::map<std::string, std::string> group_names_;
 };
 
 }  // namespace concord::weights

@@ -7,12 +7,14 @@
 
 extern "C" {
 
-/// A data set of a file. `element` is its type as safetensors names it, null for one that is no number.
+/// A data set of a file. `element` is its type as safetensors names it, null for one that is no number. Or a group with
+/// an attribute "name", which is a text.
 struct ConcordHdf5Dataset {
   const char* path;  // "model_weights/conv/kernel:0"
   const char* element;
   const std::int64_t* dims;
   std::size_t rank;
+  const char* group_name;  // null for a data set
 };
 
 /// A message, cut to fit.
@@ -25,13 +27,14 @@ using ConcordHdf5Visit = void (*)(void* context, const ConcordHdf5Dataset* datas
 /// Opens a file, or with `bytes` what was read of one. Null, with an error, where it cannot.
 using ConcordHdf5Open = void*(const char* path, const void* bytes, std::size_t count, ConcordHdf5Error* error);
 using ConcordHdf5Close = void(void* file);
-/// Calls `visit` for every data set whose numbers are in the file: no links to other files, none without storage.
+/// Calls `visit` for every data set whose numbers are in the file: no links to other files, none without storage; and
+/// for every group that has a name.
 /// Returns 0, or 1 with an error.
 using ConcordHdf5List = int(void* file, void* context, ConcordHdf5Visit visit, ConcordHdf5Error* error);
 /// Reads a data set of exactly `count` bytes, in the host's byte order.
 using ConcordHdf5Read = int(void* file, const char* path, void* bytes, std::size_t count, ConcordHdf5Error* error);
 /// Changes with these declarations.
 using ConcordHdf5Version = int();
-constexpr int kConcordHdf5Version = 1;
+constexpr int kConcordHdf5Version = 2;
 
 }  // extern "C"

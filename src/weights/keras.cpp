@@ -1,5 +1,5 @@
 // Keras files: .h5 of Keras 2 and 3 (model_weights/LAYER/…/NAME:0, or the layers alone), .weights.h5 and .keras of
-// Keras 3 (layers/CLASS_N/vars/N, whose names follow from config.json).
+// Keras 3 (layers/CLASS_N/vars/N, whose names follow from the groups or from config.json).
 #include <algorithm>
 #include <utility>
 
@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kWeights = "model_weights/";
 constexpr std::string_view kOptimizer = "optimizer_weights/";
+constexpr std::string_view kLayersGroup = "layers/";
 constexpr const char* kImage = "model.weights.h5";
 constexpr const char* kConfig = "config.json";
 
@@ -61,6 +62,19 @@ class KerasReader : public Reader {
     paths_.emplace(std::move(name), path);
   }
 
+  /// The numbered variables of Keras 3, but for those of the optimizer.
+  void add_variables(const KerasNames& names) {
+    bool has_optimizer = false;
+    for (const auto& [dataset, entry] : file_->datasets()) {
+      if (dataset.starts_with("optimizer/")) {
+        has_optimizer = true;
+      } else {
+        add(names.name_of(dataset), dataset);
+      }
+    }
+    if (has_optimizer) notes.emplace_back("left out: optimizer");
+  }
+
   const std::unique_ptr<Hdf5File> file_;
   const std::string where_;
   std::map<std::string, std::string> paths_;
@@ -72,6 +86,20 @@ class Hdf5KerasReader : public KerasReader {
       : KerasReader(std::make_unique<Hdf5File>(path), path.string()) {
     format = "Keras (HDF5)";
     const auto& datasets = file_->datasets();
+    const bool is_numbered = std::ranges::any_of(datasets, [](const auto& one) {
+      return one.first.starts_with(kLayersGroup) && one.first.find("/vars/") != std::string::npos;
+    });
+    if (is_numbered) {
+      add_numbered();
+    } else {
+      add_named();
+    }
+    CONCORD_CHECK(!tensors.empty(), FormatError, "{}, byte 0: the HDF5 file has no tensors", where_);
+  }
+
+ private:
+  void add_named() {
+    const auto& datasets = file_->datasets();
     const bool is_model =
         std::ranges::any_of(datasets, [](const auto& one) { return one.first.starts_with(kWeights); });
     bool has_optimizer = false;
@@ -80,8 +108,14 @@ class Hdf5KerasReader : public KerasReader {
       if (is_model && !dataset.starts_with(kWeights)) continue;
       add(keras_name(std::string_view(dataset).substr(is_model ? kWeights.size() : 0)), dataset);
     }
-    CONCORD_CHECK(!tensors.empty(), FormatError, "{}, byte 0: the HDF5 file has no tensors", where_);
     if (is_model && has_optimizer) notes.emplace_back("left out: optimizer_weights");
+  }
+
+  /// A .weights.h5.
+  void add_numbered() {
+    std::vector<std::string> paths;
+    for (const auto& [dataset, entry] : file_->datasets()) paths.push_back(dataset);
+    add_variables(KerasNames(paths, file_->group_names()));
   }
 };
 
@@ -91,17 +125,8 @@ class ZipKerasReader : public KerasReader {
       : KerasReader(std::make_unique<Hdf5File>(archive->read(kImage), archive->place_of(kImage)),
                     archive->place_of(kImage)) {
     format = "Keras 3";
-    const KerasNames names(archive->read_text(kConfig), archive->place_of(kConfig));
-    bool has_optimizer = false;
-    for (const auto& [dataset, entry] : file_->datasets()) {
-      if (dataset.starts_with("optimizer/")) {
-        has_optimizer = true;
-      } else {
-        add(names.name_of(dataset), dataset);
-      }
-    }
+    add_variables(KerasNames(archive->read_text(kConfig), archive->place_of(kConfig)));
     CONCORD_CHECK(!tensors.empty(), FormatError, "{}, byte 0: no layer has weights", where_);
-    if (has_optimizer) notes.emplace_back("left out: optimizer");
   }
 };
 

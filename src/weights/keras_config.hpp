@@ -1,4 +1,5 @@
-// KerasNames: what the numbered variables of a Keras 3 archive are called, from its config.json. Internal to the room.
+// KerasNames: what the numbered variables of a file of Keras 3 are called, from the config.json of an archive, or from
+// the groups of a .weights.h5. Internal to the room.
 #pragma once
 
 #include <map>
@@ -12,6 +13,11 @@ class KerasNames {
  public:
   /// `config` is the content of config.json. Throws FormatError with `where`.
   KerasNames(std::string_view config, const std::string& where);
+
+  /// `paths` are those of the data sets; `group_names` has the names of layers by the paths of their variables
+  /// ("layers/conv2d_1/vars"). A layer without one has the name of its group, as the first model that a program makes
+  /// names its layers. A norm with one of its two variables keeps their numbers: nothing says which one it is.
+  KerasNames(const std::vector<std::string>& paths, const std::map<std::string, std::string>& group_names);
 
   /// "layers/conv2d_1/vars/0" → "head.kernel" for a layer that is named head. What is not known keeps its path, with
   /// dots.

@@ -95,6 +95,7 @@ def write_keras(folder):
             layer.set_weights([w + 0.1 * (i + 1) for i, w in enumerate(layer.get_weights())])
     model.save(folder / "keras.h5")
     model.save(folder / "keras3.keras")
+    model.save_weights(folder / "keras3.weights.h5")
     return {f"{v.path.split('/')[-2]}.{v.path.split('/')[-1]}": ["F32", list(v.shape), zlib.crc32(v.numpy().tobytes())]
             for v in model.weights}
 
@@ -185,7 +186,8 @@ def main():
     recorded = {}
     for path in [FOLDER / "weights" / f"{n}.pth" for n in ("zip", "legacy", "newer", "checkpoint", "nested")]:
         recorded[f"weights/{path.name}"] = dict(torch_tensors(path))
-    recorded["weights/keras.h5"] = recorded["weights/keras3.keras"] = write_keras(FOLDER / "weights")
+    for name, tensors in zip(("keras.h5", "keras3.keras", "keras3.weights.h5"), [write_keras(FOLDER / "weights")] * 3):
+        recorded[f"weights/{name}"] = tensors
     recorded["weights/caffe.caffemodel"] = write_caffe(FOLDER / "weights")
     for folder in sys.argv[1:]:
         for path in sorted(pathlib.Path(folder).iterdir()):

@@ -16,8 +16,9 @@ using namespace concord::test;
 
 namespace {
 
-constexpr const char* kSamples[] = {"zip.pth",  "legacy.pth",   "newer.pth",        "checkpoint.pth", "nested.pth",
-                                    "keras.h5", "keras3.keras", "caffe.caffemodel", "evil.pkl",       "module.pth"};
+constexpr const char* kSamples[] = {"zip.pth",          "legacy.pth", "newer.pth",    "checkpoint.pth",
+                                    "nested.pth",       "keras.h5",   "keras3.keras", "keras3.weights.h5",
+                                    "caffe.caffemodel", "evil.pkl",   "module.pth"};
 
 /// True if the file was refused.
 bool is_refused(const std::filesystem::path& path) {

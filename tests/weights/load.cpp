@@ -204,7 +204,7 @@ TEST_CASE("Keras's kernels become weights of our layouts", "[weights]") {
                                                  {"head.weight", {DType::f32, {5, 16}}},
                                                  {"head.bias", {DType::f32, {5}}},
                                                  {"dense.weight", {DType::f32, {2, 5}}}};
-  for (const char* name : {"weights/keras.h5", "weights/keras3.keras"}) {
+  for (const char* name : {"weights/keras.h5", "weights/keras3.keras", "weights/keras3.weights.h5"}) {
     INFO(name);
     const weights::Loaded loaded = weights::load(golden_path(name), wanted);
     const weights::Contents contents = weights::read(golden_path(name));

@@ -57,7 +57,7 @@ TEST_CASE("each tensor of a published file has the bytes that its program reads"
 TEST_CASE("each tensor of a Keras file has the bytes that Keras has", "[weights]") {
   if (!has_hdf5_reader()) return;
   const nlohmann::json recorded = golden("weights_files.json");
-  for (const char* name : {"weights/keras.h5", "weights/keras3.keras"})
+  for (const char* name : {"weights/keras.h5", "weights/keras3.keras", "weights/keras3.weights.h5"})
     check_file(golden_path(name), recorded.at(name));
   if (const auto path = model_file("fer_emotion.hdf5")) check_file(*path, recorded.at("fer_emotion.hdf5"));
 }
@@ -157,4 +157,25 @@ TEST_CASE("Keras's Normalization keeps the names of its numbers, which are those
   CHECK(names.name_of("layers/normalization/vars/0") == "norm.mean");
   CHECK(names.name_of("layers/normalization/vars/1") == "norm.variance");
   CHECK(names.name_of("layers/batch_normalization/vars/0") == "batch.gamma");
+}
+
+TEST_CASE("variables of a .weights.h5 have the names of their layers, as far as the file says", "[weights]") {
+  const std::vector<std::string> paths{"layers/batch_normalization/vars/0",     "layers/batch_normalization/vars/1",
+                                       "layers/batch_normalization_1/vars/0",   "layers/batch_normalization_1/vars/1",
+                                       "layers/batch_normalization_1/vars/2",   "layers/conv2d_12/vars/0",
+                                       "layers/functional/layers/dense/vars/1", "layers/layer_normalization/vars/1",
+                                       "layers/layer_normalization/vars/0",     "layers/lstm/cell/vars/1"};
+  const weights::KerasNames names(paths, {{"layers/conv2d_12/vars", "stem"},
+                                          {"layers/functional/vars", "encoder"},
+                                          {"layers/functional/layers/dense/vars", "out"},
+                                          {"layers/lstm/vars", "memory"},
+                                          {"layers/lstm/cell/vars", "lstm_cell"}});
+  CHECK(names.name_of("layers/conv2d_12/vars/0") == "stem.kernel");
+  CHECK(names.name_of("layers/conv2d_12/vars/1") == "stem.bias");
+  CHECK(names.name_of("layers/functional/layers/dense/vars/1") == "encoder.out.bias");
+  CHECK(names.name_of("layers/layer_normalization/vars/1") == "layer_normalization.beta");
+  CHECK(names.name_of("layers/lstm/cell/vars/1") == "memory.recurrent_kernel");
+  CHECK(names.name_of("layers/batch_normalization/vars/1") == "batch_normalization.moving_variance");
+  // Of three variables the first is a scale or a shift.
+  CHECK(names.name_of("layers/batch_normalization_1/vars/0") == "batch_normalization_1.0");
 }
