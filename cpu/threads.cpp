@@ -107,7 +107,7 @@ void watch_for_other_work() {
   thread_local Look last;
   constexpr std::chrono::milliseconds kEvery{100};
   constexpr double kBusy = 100, kQuiet = 5;  // interruptions a second
-  constexpr int kLooks = 20;                // quiet ones before threads spin again
+  constexpr int kLooks = 20;                 // quiet ones before threads spin again
   const Clock::time_point now = Clock::now();
   if (now - last.time < kEvery) return;
   const std::int64_t interrupted = times_interrupted();
