@@ -2,6 +2,7 @@
 #include "concord/device/registry.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 
@@ -302,6 +303,14 @@ bool selects_cpu(std::string_view selector) {
 
 namespace {
 
+/// Whether this process may see fewer devices than the others of its machine: Slurm's --gpus-per-task shows each its
+/// own.
+bool are_devices_hidden() {
+  constexpr std::array kVariables{"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
+                                  "ZE_AFFINITY_MASK"};
+  return std::ranges::any_of(kVariables, [](const char* name) { return environment(name).has_value(); });
+}
+
 /// What "auto" tries. A rank whose launcher gave it no device, unlike `concord launch`, takes its own of those of this
 /// machine.
 std::vector<std::size_t> order_of(std::span<const DeviceInfo> infos, std::string_view selector) {
@@ -309,7 +318,7 @@ std::vector<std::size_t> order_of(std::span<const DeviceInfo> infos, std::string
   const std::optional<LaunchedRank> own = is_named ? std::nullopt : launched_rank();
   if (!own) return auto_order(infos);
   std::vector<std::size_t> order = auto_order_of_rank(infos, own->local_rank);
-  if (order.empty() || infos[order[0]].kind == DeviceKind::cpu) return order;
+  if (order.empty() || infos[order[0]].kind == DeviceKind::cpu || are_devices_hidden()) return order;
   if (const std::ptrdiff_t best = of_best_kind(infos, order); own->local_rank >= best) {
     log(LogLevel::warning,
         fmt::format("rank {} of this machine shares {} with rank {}: there are more ranks than {}s", own->local_rank,
