@@ -98,6 +98,9 @@ TEST_CASE("a program that asks again in a folder replaces its weights only by be
   const Ended other = asked(R"("lr": 0.05)", {"--monitor", "accuracy"});
   CHECK(other.code == 2);
   CHECK_THAT(other.err, test::contains("the best ones by --monitor loss, and this search has --monitor accuracy"));
+  check_refusal({"search", "mlp:width=8", "--data", data, "--devices", cheap_device(), "--space", "lr=log(1e-4,1e-1)",
+                 "--trials", "2", "--out", (folder / "study").string()},
+                2, {"there is best.safetensors of another search in this folder"});
   REQUIRE(run_command(train(data, {"--epochs", "1", "--quiet", "--out", best.string()})).code == 0);
   const Ended unknown = asked(R"("lr": 0.05)");
   CHECK(unknown.code == 2);

@@ -175,6 +175,8 @@ void print_search(const SearchReport& report, const SearchArguments& options, st
   }
 }
 
+constexpr const char* kJournalFile = "journal.jsonl";
+
 SearchMonitor monitor_of(const SearchArguments& options) {
   return options.monitor == "loss" ? SearchMonitor::loss : SearchMonitor::accuracy;
 }
@@ -184,7 +186,7 @@ void run_ask_tell(SearchArguments& options) {
   const std::filesystem::path folder = options.out;
   if (!folder.empty()) {
     std::filesystem::create_directories(folder);
-    CONCORD_CHECK(!std::filesystem::exists(folder / "journal.jsonl"), ArgumentError,
+    CONCORD_CHECK(!std::filesystem::exists(folder / kJournalFile), ArgumentError,
                   "--out {}: there is another search in this folder", options.out);
     remove_old_checkpoints(folder);
   }
@@ -205,7 +207,12 @@ void run_search(SearchArguments& options) {
   options.how.seed = options.recipe.training.seed;
   options.how.epochs = options.recipe.fit.epochs;
   auto scheduler = search::make_scheduler(space, options.how);
-  if (!options.out.empty()) std::filesystem::create_directories(options.out);
+  if (!options.out.empty()) {
+    std::filesystem::create_directories(options.out);
+    const std::filesystem::path out = options.out;
+    CONCORD_CHECK(std::filesystem::exists(out / kJournalFile) || !std::filesystem::exists(out / kBestFile),
+                  ArgumentError, "--out {}: there is {} of another search in this folder", options.out, kBestFile);
+  }
   std::optional<TemporaryCheckpoints> temporary;
   if (options.out.empty() && options.scheduler == "asha") temporary.emplace();
   const std::filesystem::path folder = temporary ? temporary->path() : std::filesystem::path(options.out);
@@ -216,7 +223,7 @@ void run_search(SearchArguments& options) {
   TrialTraining training(options.recipe, options.validation, monitor, folder, !options.out.empty());
   std::optional<search::Journal> journal;
   if (!options.out.empty()) {
-    journal.emplace(folder / "journal.jsonl", identity_of(options, training));
+    journal.emplace(folder / kJournalFile, identity_of(options, training));
     if (journal->events().empty()) remove_old_checkpoints(folder);
   }
   search::Study study(std::move(scheduler), journal ? &*journal : nullptr);
