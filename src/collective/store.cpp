@@ -271,7 +271,7 @@ struct Store::Connection {
 };
 
 Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double> deadline)
-    : connection_(std::make_unique<Connection>(Connection{std::move(host), port, deadline, {}})) {
+    : connection_(new Connection{std::move(host), port, deadline, {}}) {  // not every compiler can move a stream
   constexpr std::chrono::milliseconds kPause{50};
   constexpr std::chrono::seconds kTry{5}, kAnswer{10};  // a machine that is not up yet answers nothing
   RunningTime waited(kTry + kPause);

@@ -70,9 +70,9 @@ bool SessionState::Shared::are_all_inputs(const Specs& inputs, bool is_placed) c
 }
 
 void SessionState::Shared::write(const WeightsFile& from, const Specs& names) {
-  io::LoadOptions options = from.options;
-  if (!has_all_weights) options.permit_extra.emplace_back("*");  // runs with other inputs may use them
-  for (const auto& [name, tensor] : weights::load_reported(from.path, weights, options)) {
+  io::LoadOptions permitted = from.options;
+  if (!has_all_weights) permitted.permit_extra.emplace_back("*");  // runs with other inputs may use them
+  for (const auto& [name, tensor] : weights::load_reported(from.path, weights, permitted)) {
     if (names.contains(name)) variables->write(name, tensor);
   }
   may_have_more = !has_all_weights;
