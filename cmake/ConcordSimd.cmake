@@ -5,8 +5,10 @@ include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 
 set(_concord_clones [==[[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]]==])
+# Where sources are compiled at once, calls stand before definitions; Clang permits no versions then.
 check_cxx_source_compiles(
-  "${_concord_clones} void twice(float* a) { a[0] *= 2; } int main() { float a[1] = {1}; twice(a); return 0; }"
+  "void twice(float* a); int main() { float a[1] = {1}; twice(a); return 0; }
+  ${_concord_clones} void twice(float* a) { a[0] *= 2; }"
   CONCORD_HAS_CLONES)
 
 # 512 bits where the processor has them: the loops are short and wait on no other unit.

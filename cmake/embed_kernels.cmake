@@ -11,7 +11,7 @@ file(WRITE "${OUTPUT}" "// Generated from cl_kernels/.
 
 namespace concord::opencl {
 namespace {
-constexpr KernelSource kSources[] = {
+const KernelSource kSources[] = {
 ${table}};
 }  // namespace
 std::span<const KernelSource> kernel_sources() { return kSources; }
