@@ -10,6 +10,7 @@
 #include "concord/concord.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/device/registry.hpp"
+#include "concord/device/selection.hpp"
 
 namespace concord::cli {
 namespace {

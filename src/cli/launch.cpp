@@ -20,7 +20,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
-#include "concord/device/registry.hpp"
+#include "concord/device/selection.hpp"
 
 namespace concord::cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/data/image/transform.hpp"
-#include "concord/device/registry.hpp"
+#include "concord/device/selection.hpp"
 
 namespace concord::cli {
 namespace {

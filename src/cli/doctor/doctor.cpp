@@ -18,6 +18,7 @@
 #include "concord/compare/cases/alternative_check.hpp"
 #include "concord/compile/device_speed.hpp"
 #include "concord/device/registry.hpp"
+#include "concord/device/selection.hpp"
 
 namespace concord::cli {
 namespace {

@@ -13,6 +13,7 @@
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 #include "concord/device/registry.hpp"
+#include "concord/device/selection.hpp"
 
 namespace concord::cli {
 namespace {

@@ -12,6 +12,7 @@
 #include "concord/core/platform.hpp"
 #include "concord/core/private_files.hpp"
 #include "concord/core/text.hpp"
+#include "concord/device/selection.hpp"
 
 namespace concord::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "concord/compare/compare.hpp"
 #include "concord/core/version.hpp"
-#include "concord/device/registry.hpp"
+#include "concord/device/selection.hpp"
 
 namespace concord {
 namespace {

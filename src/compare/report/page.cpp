@@ -14,7 +14,7 @@
 #include "concord/core/median.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/version.hpp"
-#include "concord/device/registry.hpp"
+#include "concord/device/selection.hpp"
 
 namespace concord {
 namespace {

@@ -35,7 +35,8 @@ struct Prologue {
 struct EpilogueText {
   std::string text;
   std::vector<Argument> arguments;
-  /// How many of these buffers are matrices as large as the result; the others, such as vectors by row, stay in caches.
+  /// Of gemm_epilogue: how many of these buffers are matrices as large as the result; the others, such as vectors by
+  /// row, stay in caches.
   std::int64_t whole_operands = 0;
   /// The number of buffers that the epilogue reads.
   [[nodiscard]] std::int64_t operands() const {

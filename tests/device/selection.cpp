@@ -1,5 +1,5 @@
 // Selection of a device by name, over lists of devices that this machine need not have.
-#include "concord/device/registry.hpp"
+#include "concord/device/selection.hpp"
 
 #include "concord_test.hpp"
 #include "setting.hpp"
